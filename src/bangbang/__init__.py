@@ -1,0 +1,22 @@
+"""Train sequence generators against the metric they are judged by, from a cold start, at the cost of maximum likelihood.
+
+The parts are `bangbang.rewards`, `.objectives`, `.models`, `.heads`, `.decoding`, `.metrics`, `.data` and `.training`.
+Each is imported when it is first used, so that `import bangbang` itself costs next to nothing.
+"""
+
+from importlib import import_module
+from types import ModuleType
+
+__version__ = "0.1.0"
+
+_ROOMS = ("rewards", "objectives", "models", "heads", "decoding", "metrics", "data", "training", "config")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _ROOMS:
+        return import_module(f"bangbang.{name}")
+    raise AttributeError(f"module 'bangbang' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_ROOMS]

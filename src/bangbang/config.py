@@ -1,0 +1,222 @@
+"""What a run is made of, as typed dataclasses read from TOML: the only home of defaults.
+
+A config file has one table per dataclass below. Unknown keys and wrong types are errors that name the nearest key.
+Nothing here imports torch: a config can be read, checked and written in milliseconds.
+"""
+
+import dataclasses
+import difflib
+import tomllib
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import tomli_w
+
+from bangbang.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Where the pairs come from and how they are cut to tokens."""
+
+    corpus: str = "docstrings"
+    """`docstrings`, `debian`, a folder or file of pairs, or the name of a `datasets` data set."""
+    path: str = ""
+    """For the built-in corpora: the file or folder to read instead of what this machine has."""
+    source_field: str = "source"
+    """Column of the input text in JSONL, CSV, Parquet and `datasets` corpora."""
+    target_field: str = "target"
+    """Column of the output text; a column of lists gives several references."""
+    max_source_length: int = 30
+    """Input tokens kept; the rest is cut."""
+    max_target_length: int = 15
+    """Output tokens kept, `</s>` included."""
+    valid_share: float = 0.04
+    """Share of the families held out for validation where the corpus comes without splits."""
+    test_share: float = 0.04
+    """Share of the families held out for testing where the corpus comes without splits."""
+    cache: str = "corpora"
+    """Folder where prepared corpora are kept, one folder each, found again by what they were made from."""
+
+
+@dataclass(frozen=True)
+class VocabularyConfig:
+    """The tokens shared by input, output and the output layer."""
+
+    kind: Literal["word", "bpe"] = "word"
+    """`word`: one type per word, as in the paper; `bpe`: byte-level pieces, nothing is ever unknown."""
+    size: int = 220_000
+    """Types at most, the four special ones included."""
+    min_count: int = 1
+    """Words seen less often than this become `<unk>`."""
+    lowercase: bool = True
+    split: Literal["words", "whitespace"] = "words"
+    """`words` parts punctuation from words; `whitespace` is for text that is tokenised already."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The paper's headline model: bidirectional GRU encoder, attention GRU decoder, one shared embedding matrix."""
+
+    layers: int = 3
+    """GRU layers of the encoder (each in both directions) and of the decoder."""
+    units: int = 512
+    """Size of a GRU's state and of the shared embeddings."""
+    dropout: float = 0.2
+    """Share of activations dropped between layers, on embeddings and before the output layer."""
+
+
+@dataclass(frozen=True)
+class ObjectiveConfig:
+    """What is trained on."""
+
+    kind: Literal["mle"] = "mle"
+
+
+@dataclass(frozen=True)
+class OptimizerConfig:
+    kind: Literal["adagrad", "adamw"] = "adagrad"
+    learning_rate: float = 0.01
+    weight_decay: float = 0.0
+    initial_accumulator: float = 0.1
+    """Adagrad only: what each accumulator starts from (the paper's TensorFlow had 0.1)."""
+    clip_norm: float = 4.0
+    """Gradients whose norm is larger are scaled down to it."""
+    warmup_steps: int = 0
+    """The rate rises linearly over these steps."""
+    decay: Literal["none", "cosine"] = "none"
+    """`cosine` lets the rate fall to zero at `training.max_steps`."""
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    batch_size: int = 200
+    """Examples per step and process."""
+    max_steps: int = 10_000_000
+    max_minutes: float = 0.0
+    """Wall-clock budget; 0 means none."""
+    validate_every: int = 5_000
+    """Steps between two validations, each followed by a checkpoint."""
+    validation_examples: int = 0
+    """Use only the first so many validation examples; 0 means all."""
+    metric: Literal["rouge-1", "rouge-2", "rouge-l"] = "rouge-2"
+    """The validation score that picks the best checkpoint."""
+    patience: int = 0
+    """Stop after so many validations without a better score; 0 means never."""
+    keep_checkpoints: int = 2
+    """Newest checkpoints kept beside the best one."""
+    log_every: int = 50
+    """Steps between two lines of metrics.jsonl."""
+    seed: int = 1
+    mixed_precision: Literal["no", "bf16", "fp16"] = "no"
+
+
+@dataclass(frozen=True)
+class DecodingConfig:
+    method: Literal["greedy", "beam", "sample"] = "greedy"
+    beam_size: int = 4
+    length_penalty: float = 1.0
+    """Beam scores are log-probability / length ** length_penalty."""
+    temperature: float = 1.0
+    top_k: int = 0
+    """Sampling: only the so many likeliest tokens; 0 means all."""
+    top_p: float = 1.0
+    """Sampling: only the likeliest tokens that together have this probability."""
+    dup: bool = True
+    """The test-time reward W·DUP with W = ∞: no token twice in a row."""
+    unknown: bool = False
+    """Whether `<unk>` may be generated."""
+    batch_size: int = 64
+
+
+@dataclass(frozen=True)
+class Config:
+    """A whole run. Each field is one table of the TOML file."""
+
+    data: DataConfig = field(default_factory=DataConfig)
+    vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+
+
+def read(path: Path | str, settings: Sequence[str] = ()) -> Config:
+    """The config in a TOML file, changed by `settings` of the form `table.key=value`."""
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such config file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: {error}") from None
+    return override(build(Config, table, str(path)), settings)
+
+
+def write(config: Config, path: Path) -> None:
+    path.write_text(dumps(config), "utf-8")
+
+
+def dumps(config: Config) -> str:
+    return tomli_w.dumps(dataclasses.asdict(config))
+
+
+def override(config: Config, settings: Sequence[str]) -> Config:
+    """`config` with each `table.key=value` of `settings` put in; the value is TOML, or a bare word."""
+    table: dict[str, Any] = dataclasses.asdict(config)
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        keys = name.strip().split(".")
+        if not equals or len(keys) != 2:
+            raise InputError(f"--set {setting}: expected table.key=value, such as training.max_steps=500")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text.strip()
+        table.setdefault(keys[0], {})[keys[1]] = value
+    return build(Config, table, "--set")
+
+
+def build(kind: type[T], table: Mapping[str, Any], where: str) -> T:
+    """An instance of dataclass `kind` from `table`; `where` starts every error message."""
+    types_by_name = get_type_hints(kind)
+    for key in table:
+        if key not in types_by_name:
+            raise InputError(f"{where}: unknown key {key!r}{suggestion(key, types_by_name)}")
+    return kind(**{key: convert(value, types_by_name[key], f"{where}: {key}") for key, value in table.items()})
+
+
+def suggestion(key: str, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; known keys are {', '.join(known)}"
+
+
+def convert(value: Any, kind: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(kind):
+        if not isinstance(value, Mapping):
+            raise InputError(f"{where}: expected a table")
+        return build(typing.cast(type[Any], kind), value, where)
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise InputError(f"{where}: {value!r} is not one of {', '.join(map(repr, get_args(kind)))}")
+        return value
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise InputError(f"{where}: expected {kind.__name__}, got {value!r}")
+    return value
+
+
+def differences(one: Config, other: Config) -> Iterator[str]:
+    """The `table.key`s in which two configs differ."""
+    for table in fields(Config):
+        left, right = getattr(one, table.name), getattr(other, table.name)
+        for key in fields(left):
+            if getattr(left, key.name) != getattr(right, key.name):
+                yield f"{table.name}.{key.name}"
