@@ -1,0 +1,84 @@
+"""Beam search; greedy decoding is a beam of one.
+
+Shapes: B inputs still open, K beam, R = B·K rows, V vocabulary.
+"""
+
+import torch
+from torch import Tensor
+
+from bangbang.config import DecodingConfig
+from bangbang.decoding.hypothesis import Hypothesis, forbid
+from bangbang.models.protocol import DecoderState, SequenceModel
+from bangbang.symbols import BOS, EOS
+
+
+class BeamSearch:
+    """The K best open prefixes of every input, extended by one token at a time.
+
+    A hypothesis that ends in `</s>` leaves the beam; an input is done when K have ended, or at the longest length.
+    """
+
+    def __init__(self, model: SequenceModel, state: DecoderState, beam: int, max_length: int, config: DecodingConfig):
+        inputs, device = len(state.bias), state.bias.device
+        self.model, self.beam, self.max_length, self.config = model, beam, max_length, config
+        self.finished: list[list[Hypothesis]] = [[] for _ in range(inputs)]
+        self.inputs = list(range(inputs))  # which input each open block of K rows belongs to
+        self.state = state.select(torch.arange(inputs, device=device).repeat_interleave(beam))
+        self.last = torch.full((inputs * beam,), BOS, device=device)
+        self.prefixes = self.last.new_zeros(inputs * beam, 0)  # [R, t]
+        # all K prefixes are equal at first: only one of them may grow, or the beam would hold K copies
+        self.scores = torch.full((inputs, beam), -torch.inf, device=device)  # [B, K] log p so far
+        self.scores[:, 0] = 0.0
+
+    def run(self) -> list[list[Hypothesis]]:
+        for length in range(1, self.max_length + 1):
+            self.extend(length)
+            if not self.inputs:
+                break
+        self.close()
+        return [sorted(ended, key=lambda h: -h.score)[: self.beam] for ended in self.finished]
+
+    def extend(self, length: int) -> None:
+        """One more token for every prefix: the 2K best extensions hold at least K that do not end."""
+        self.state, features = self.model.step(self.state, self.last)
+        log_probs = forbid(self.model.head.logits(features).log_softmax(1), self.last, self.config)
+        totals = (self.scores.view(-1, 1) + log_probs).view(len(self.inputs), -1)  # [B, K·V]
+        best, index = totals.topk(2 * self.beam)
+        vocabulary = log_probs.shape[1]
+        origin = torch.div(index, vocabulary, rounding_mode="floor")  # [B, 2K] which prefix
+        token = index - origin * vocabulary
+        ends = token == EOS
+        self.collect(best, origin, ends, length)
+        keep = torch.argsort(ends.int(), dim=1, stable=True)[:, : self.beam]  # the best K that go on
+        self.scores = best.gather(1, keep)
+        self.advance(origin.gather(1, keep), token.gather(1, keep))
+
+    def collect(self, best: Tensor, origin: Tensor, ends: Tensor, length: int) -> None:
+        """Ended hypotheses among the first K extensions leave the beam."""
+        ending = ends[:, : self.beam] & best[:, : self.beam].isfinite()
+        for block, rank in ending.nonzero().tolist():
+            row = block * self.beam + int(origin[block, rank])
+            self.finish(block, row, float(best[block, rank]), length)
+
+    def finish(self, block: int, row: int, log_prob: float, length: int) -> None:
+        score = log_prob / length**self.config.length_penalty
+        self.finished[self.inputs[block]].append(Hypothesis(self.prefixes[row].tolist(), log_prob, score))
+
+    def advance(self, origin: Tensor, token: Tensor) -> None:
+        """The chosen prefixes become the rows, and inputs that are done leave."""
+        open_blocks = [b for b, number in enumerate(self.inputs) if len(self.finished[number]) < self.beam]
+        blocks = torch.tensor(open_blocks, dtype=torch.long, device=token.device)
+        rows = (blocks.unsqueeze(1) * self.beam + origin[blocks]).flatten()
+        self.last = token[blocks].flatten()
+        self.prefixes = torch.cat((self.prefixes[rows], self.last.unsqueeze(1)), 1)
+        self.scores = self.scores[blocks]
+        self.state = self.state.select(rows)
+        self.inputs = [self.inputs[block] for block in open_blocks]
+
+    def close(self) -> None:
+        """At the longest length what is open ends without `</s>`."""
+        for block in range(len(self.inputs)):
+            for rank in range(self.beam):
+                log_prob = float(self.scores[block, rank])
+                if log_prob > -torch.inf:
+                    self.finish(block, block * self.beam + rank, log_prob, self.max_length)

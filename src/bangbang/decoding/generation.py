@@ -1,0 +1,80 @@
+"""Many inputs in, their hypotheses out, in order: batching by length, and one random stream per line."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from bangbang.config import DecodingConfig
+from bangbang.decoding.beam import BeamSearch
+from bangbang.decoding.hypothesis import Hypothesis
+from bangbang.decoding.sampling import sample
+from bangbang.models.protocol import DecoderState, SequenceModel
+from bangbang.randomness import seed_for
+from bangbang.symbols import PAD, UNK
+
+
+@torch.no_grad()
+def generate(
+    model: SequenceModel,
+    sources: Sequence[Sequence[int]],
+    config: DecodingConfig,
+    max_length: int,
+    nbest: int = 1,
+    seed: int = 1,
+    first_line: int = 0,
+    device: torch.device | str = "cpu",
+    done: Callable[[int], object] = lambda lines: None,
+) -> list[list[Hypothesis]]:
+    """`nbest` hypotheses, best first, for each source (token ids).
+
+    A line comes out the same alone and in any batch: padding is masked, and a sampled line's random numbers depend on
+    (seed, its line number) only. `done` is called with the number of lines of each finished batch.
+    """
+    model.eval()
+    order = sorted(range(len(sources)), key=lambda line: len(sources[line]))
+    results: list[list[Hypothesis]] = [[] for _ in sources]
+    for start in range(0, len(order), config.batch_size):
+        lines = order[start : start + config.batch_size]
+        source, length = pad([sources[line] for line in lines])
+        state = model.encode(source.to(device), length.to(device))
+        if config.method == "sample":
+            batch = sample_lines(model, state, [first_line + line for line in lines], config, max_length, nbest, seed)
+        else:
+            beam = max(nbest, config.beam_size if config.method == "beam" else 1)
+            batch = [ranked[:nbest] for ranked in BeamSearch(model, state, beam, max_length, config).run()]
+        for line, hypotheses in zip(lines, batch, strict=True):
+            results[line] = hypotheses
+        done(len(lines))
+    return results
+
+
+def pad(sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Token ids [B, S] and lengths [B]; an empty source is read as one unknown token."""
+    filled = [list(source) or [UNK] for source in sources]
+    longest = max(map(len, filled))
+    tokens = torch.tensor([source + [PAD] * (longest - len(source)) for source in filled])
+    return tokens, torch.tensor([len(source) for source in filled])
+
+
+def sample_lines(
+    model: SequenceModel,
+    state: DecoderState,
+    lines: Sequence[int],
+    config: DecodingConfig,
+    max_length: int,
+    nbest: int,
+    seed: int,
+) -> list[list[Hypothesis]]:
+    device = state.bias.device
+    uniform = torch.stack([line_uniforms(seed, line, number, max_length) for line in lines for number in range(nbest)])
+    rows = torch.arange(len(lines), device=device).repeat_interleave(nbest)
+    drawn = sample(model, state.select(rows), uniform.to(device), max_length, config)
+    blocks = [drawn[start : start + nbest] for start in range(0, len(drawn), nbest)]
+    return [sorted(block, key=lambda hypothesis: -hypothesis.score) for block in blocks]
+
+
+def line_uniforms(seed: int, line: int, number: int, count: int) -> Tensor:
+    """The random numbers [count] of the `number`-th sample of a line, always drawn on the CPU."""
+    generator = torch.Generator().manual_seed(seed_for(seed, "sample", line, number))
+    return torch.rand(count, generator=generator)

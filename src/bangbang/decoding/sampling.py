@@ -1,0 +1,60 @@
+"""Sampling, with temperature and cuts to the likeliest tokens.
+
+Each row has uniform numbers of its own, one per time step, so a line is sampled the same whatever it is batched with.
+
+Shapes: R rows, T time, V vocabulary.
+"""
+
+import torch
+from torch import Tensor
+
+from bangbang.config import DecodingConfig
+from bangbang.decoding.hypothesis import Hypothesis, forbid
+from bangbang.models.protocol import DecoderState, SequenceModel
+from bangbang.symbols import BOS, EOS
+
+
+def truncate(log_probs: Tensor, top_k: int, top_p: float) -> Tensor:
+    """log_probs [R, V] with -inf below the k likeliest tokens and below the fewest that together have p (Holtzman)."""
+    if 0 < top_k < log_probs.shape[1]:
+        bound = log_probs.topk(top_k).values[:, -1:]
+        log_probs = log_probs.masked_fill(log_probs < bound, -torch.inf)
+    if top_p < 1:
+        ordered, order = log_probs.softmax(1).sort(1, descending=True)
+        before = ordered.cumsum(1) - ordered  # the mass of all likelier tokens; 0 for the first, which always stays
+        log_probs = log_probs.masked_fill((before >= top_p).scatter(1, order, before >= top_p), -torch.inf)
+    return log_probs
+
+
+def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
+    """One token [R] from each row of unnormalised log_probs [R, V] by inverting its distribution at `uniform` [R]."""
+    mass = log_probs.double().softmax(1).cumsum(1)
+    tokens = torch.searchsorted(mass, uniform.double().unsqueeze(1) * mass[:, -1:], right=True).squeeze(1)
+    # rounding may point past the last possible token; the last one with any mass is then meant
+    return torch.minimum(tokens, (mass < mass[:, -1:]).sum(1))
+
+
+def sample(
+    model: SequenceModel, state: DecoderState, uniform: Tensor, max_length: int, config: DecodingConfig
+) -> list[Hypothesis]:
+    """One sequence per row of `state`; `uniform` [R, T] holds the rows' random numbers."""
+    rows = torch.arange(len(state.bias), device=uniform.device)
+    last = torch.full_like(rows, BOS)
+    log_prob = torch.zeros_like(uniform[:, 0], dtype=torch.float64)
+    tokens = torch.full_like(uniform, EOS, dtype=torch.long)  # [R, T]
+    for t in range(max_length):
+        state, features = model.step(state, last)
+        log_p = model.head.logits(features).log_softmax(1)
+        allowed = truncate(forbid(log_p.clone(), last, config) / config.temperature, config.top_k, config.top_p)
+        last = draw(allowed, uniform[rows, t])
+        tokens[rows, t] = last
+        log_prob[rows] += log_p.gather(1, last.unsqueeze(1)).squeeze(1)
+        going = (last != EOS).nonzero().squeeze(1)
+        if len(going) == 0:
+            break
+        rows, last, state = rows[going], last[going], state.select(going)
+    return [Hypothesis(cut(row), total, total) for row, total in zip(tokens.tolist(), log_prob.tolist(), strict=True)]
+
+
+def cut(tokens: list[int]) -> list[int]:
+    return tokens[: tokens.index(EOS)] if EOS in tokens else tokens

@@ -1,0 +1,97 @@
+"""Log-probabilities of given tokens under a linear + softmax layer, without ever keeping its [N, V] logits.
+
+The gradient of c · log p(token) with respect to the logits is c · (onehot(token) - p). It is formed chunk of rows by
+chunk of rows while the logits are at hand, so a training pass multiplies by the [V, D] weights three times (forward and
+two for the gradients), not four, and what is stored between the passes is gradients of the size of the parameters.
+
+Shapes: N positions, D features, V vocabulary.
+"""
+
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+# Logits alive at once: 2**24 float32 values are 64 MB. Fewer rows at a time would read and write the [V, D] gradient
+# more often than the products themselves take.
+CHUNK_VALUES = 2**24
+CHUNK_ROWS = 64
+
+
+def chunk_rows(vocabulary: int) -> int:
+    return max(CHUNK_ROWS, CHUNK_VALUES // vocabulary)
+
+
+class Gradients:
+    """Sums, over chunks of rows, the gradients of Σ c_i log p_i with respect to features, weight and bias."""
+
+    def __init__(self, features: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self.features = torch.empty_like(features)
+        self.weight = torch.empty_like(weight)
+        self.bias = torch.empty_like(bias)
+
+    def add(self, rows: slice, p: Tensor, features: Tensor, weight: Tensor, tokens: Tensor, c: Tensor) -> None:
+        """One chunk: p [n, V], features [n, D], tokens and coefficients [n]; the onehot part touches single rows only."""
+        scaled = features * c.unsqueeze(1)
+        keep = 0.0 if rows.start == 0 else 1.0  # the first chunk overwrites: no pass to fill with zeros
+        self.features[rows] = (weight.index_select(0, tokens) - p @ weight) * c.unsqueeze(1)
+        self.weight.addmm_(p.t(), scaled, beta=keep, alpha=-1).index_add_(0, tokens, scaled)
+        self.bias.addmv_(p.t(), c, beta=keep, alpha=-1).index_add_(0, tokens, c)
+
+
+def row_log_prob(logits: Tensor, tokens: Tensor) -> Tensor:
+    """log p(token) [n] of each row of logits [n, V]; leaves the softmax p in `logits`' place.
+
+    log Σ exp = max - log p_max, and p_max ≥ 1/V cannot underflow.
+    """
+    top, arg_top = logits.max(1)
+    chosen = logits.gather(1, tokens.unsqueeze(1)).squeeze(1)
+    p = torch.softmax(logits, 1, out=logits)
+    return chosen - top + p.gather(1, arg_top.unsqueeze(1)).squeeze(1).log()
+
+
+class _WeightedLogProb(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: FunctionCtx, features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Tensor:
+        needed = any(ctx.needs_input_grad)  # type: ignore[attr-defined]
+        log_p, gradients = run_chunks(features, weight, bias, tokens, c if needed else None)
+        if gradients is not None:
+            ctx.save_for_backward(
+                features, weight, bias, tokens, c, gradients.features, gradients.weight, gradients.bias
+            )
+        return log_p * c
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        features, weight, bias, tokens, c, *ready = ctx.saved_tensors  # type: ignore[attr-defined]
+        scale = upstream[0] if len(upstream) else upstream.sum()
+        if not bool((upstream == scale).all()):  # not a plain sum or mean of the rows: once more, with their weights
+            _, gradients = run_chunks(features, weight, bias, tokens, c * upstream)
+            assert gradients is not None
+            return gradients.features, gradients.weight, gradients.bias, None, None
+        return *(gradient * scale for gradient in ready), None, None
+
+
+def run_chunks(
+    features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor | None
+) -> tuple[Tensor, Gradients | None]:
+    gradients = None if c is None else Gradients(features, weight, bias)
+    log_p = features.new_empty(len(features))
+    size = chunk_rows(len(weight))
+    for start in range(0, len(features), size):
+        rows = slice(start, start + size)
+        logits = torch.addmm(bias, features[rows], weight.t())  # [n, V]
+        log_p[rows] = row_log_prob(logits, tokens[rows])
+        if gradients is not None and c is not None:
+            gradients.add(rows, logits, features[rows], weight, tokens[rows], c[rows])
+    return log_p, gradients
+
+
+def weighted_log_prob(features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Tensor:
+    """c_i · log softmax(W f_i + b)[token_i] for each row i, [N]; gradients reach features, weight and bias.
+
+    The gradient is exact for any use of the result; it costs least where the rows are summed or averaged, because the
+    coefficients c were known when the logits were.
+    """
+    result: Tensor = _WeightedLogProb.apply(features, weight, bias, tokens, c)
+    return result
