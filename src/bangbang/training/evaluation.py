@@ -1,0 +1,51 @@
+"""Decode a split and score it, beside the lead-words baseline."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from bangbang.config import DecodingConfig
+from bangbang.data import Split, Vocabulary
+from bangbang.decoding import generate
+from bangbang.models import SequenceModel
+
+
+class Decoded(NamedTuple):
+    sources: list[str]
+    references: list[list[str]]
+    outputs: list[str]
+
+
+def decode_split(
+    model: SequenceModel,
+    vocabulary: Vocabulary,
+    split: Split,
+    decoding: DecodingConfig,
+    max_source_length: int,
+    max_length: int,
+    limit: int = 0,
+    seed: int = 1,
+    device: torch.device | str = "cpu",
+    done: Callable[[int], object] = lambda lines: None,
+) -> Decoded:
+    """The model's outputs for the split's first `limit` rows (0: all), from their raw text."""
+    rows = slice(0, limit or len(split))
+    sources = split.sources(rows)
+    ids = [tokens[:max_source_length] for tokens in vocabulary.encode_batch(sources)]
+    hypotheses = generate(model, ids, decoding, max_length, seed=seed, device=device, done=done)
+    outputs = [vocabulary.decode(best[0].tokens) for best in hypotheses]
+    return Decoded(sources, split.references(rows), outputs)
+
+
+def lead_words(sources: Sequence[str], count: int) -> list[str]:
+    """The baseline: the first `count` words of each source."""
+    return [" ".join(source.split()[:count]) for source in sources]
+
+
+def headline_words(train: Split, sample: int = 2000) -> int:
+    """The mean number of words of the training references, from an even sample: how long a lead baseline should be."""
+    rows = np.linspace(0, len(train) - 1, min(sample, len(train))).astype(np.int64)
+    lengths = [len(reference.split()) for references in train.references(rows) for reference in references]
+    return max(1, round(float(np.mean(lengths))))

@@ -1,0 +1,56 @@
+"""What a run writes down as it goes: metrics.jsonl, TensorBoard, samples."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from torch.utils.tensorboard import SummaryWriter
+
+from bangbang.files import write_whole
+
+
+class Example(NamedTuple):
+    source: str
+    references: Sequence[str]
+    output: str
+
+
+class Journal:
+    def __init__(self, folder: Path, step: int) -> None:
+        """Open the journal of a run that stands at `step`; later lines, from a sitting that was cut off, are dropped."""
+        self.folder = folder
+        path = folder / "metrics.jsonl"
+        if path.exists():
+            write_whole(path, "".join(line for line in path.open(encoding="utf-8") if belongs(line, step)))
+        self.lines = path.open("a", encoding="utf-8")
+        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
+
+    def record(self, kind: str, step: int, values: dict[str, float]) -> None:
+        self.lines.write(json.dumps({"kind": kind, "step": step, **values}) + "\n")
+        self.lines.flush()
+        for name, value in values.items():
+            self.board.add_scalar(f"{kind}/{name}", value, step)
+        self.board.flush()
+
+    def samples(self, step: int, examples: Sequence[Example]) -> None:
+        text = "\n".join(
+            f"source     {example.source}\n"
+            + "".join(f"reference  {reference}\n" for reference in example.references)
+            + f"output     {example.output}\n"
+            for example in examples
+        )
+        write_whole(self.folder / "samples" / f"step-{step:08d}.txt", text)
+        self.board.add_text("samples", "\n".join("    " + line for line in text.split("\n")), step)
+
+    def close(self) -> None:
+        self.lines.close()
+        self.board.close()
+
+
+def belongs(line: str, step: int) -> bool:
+    """Whether a line of metrics.jsonl is whole and not from after `step`."""
+    try:
+        return int(json.loads(line)["step"]) <= step
+    except (ValueError, KeyError, TypeError):
+        return False
