@@ -1,0 +1,79 @@
+"""Data sets of the `datasets` library: by name, or a folder that its `save_to_disk` has written."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bangbang.config import DataConfig
+from bangbang.data.pairs import Reader, Section
+from bangbang.data.tabular import Row, check_fields, pairs
+from bangbang.errors import InputError
+
+SPLIT_NAMES = {"train": ("train",), "valid": ("validation", "valid", "dev", "val"), "test": ("test",)}
+
+
+def recognises(folder: Path) -> bool:
+    return (folder / "dataset_dict.json").exists() or (folder / "state.json").exists()
+
+
+def folder_reader(folder: Path, data: DataConfig) -> Reader:
+    from datasets import load_from_disk
+
+    try:
+        loaded = load_from_disk(str(folder))
+    except Exception as error:  # a damaged folder fails in any layer below: JSON, Arrow, files
+        raise InputError(f"{folder}: not readable as a datasets folder: {error}") from None
+    return reader(folder.resolve().name, loaded, data)
+
+
+def named_reader(data: DataConfig) -> Reader:
+    """`owner/name`, or `owner/name:config` where the data set has several."""
+    name, _, config = data.corpus.partition(":")
+    if name.startswith((".", "/", "~")) or Path(name).suffix in (
+        ".jsonl",
+        ".csv",
+        ".parquet",
+        ".toml",
+        ".json",
+        ".txt",
+    ):
+        raise InputError(f"{data.corpus}: no such file or folder")
+    from datasets import load_dataset
+
+    try:
+        loaded = load_dataset(name, config or None)
+    except Exception as error:  # network, hub, cache and builder errors share no base class
+        raise InputError(
+            f"{data.corpus}: neither docstrings nor debian, no file or folder, and as a datasets name it cannot be "
+            f"loaded: {error}"
+        ) from None
+    return reader(name.replace("/", "-"), loaded, data)
+
+
+def reader(name: str, loaded: Any, data: DataConfig) -> Reader:
+    tables = {"train": loaded} if hasattr(loaded, "column_names") and not isinstance(loaded, dict) else dict(loaded)
+    chosen = {}
+    for split, names in SPLIT_NAMES.items():
+        if found := next((one for one in names if one in tables), None):
+            chosen[split] = tables[found]
+    if "train" not in chosen:
+        raise InputError(f"{name}: no split 'train'; it has {', '.join(tables)}")
+    for split, table in chosen.items():
+        check_fields(f"{name}, {split}", (data.source_field, data.target_field), table.column_names)
+    made_from = {split: [table.num_rows, table._fingerprint] for split, table in chosen.items()}
+    splits = {split: section(f"{name}, {split}", table, data) for split, table in chosen.items()}
+    return Reader(name, {"kind": "datasets", **made_from}, splits)
+
+
+def section(name: str, table: Any, data: DataConfig) -> Section:
+    return lambda ledger: pairs(rows(name, table, data), data, ledger)
+
+
+def rows(name: str, table: Any, data: DataConfig) -> Iterator[Row]:
+    number = 0
+    wanted = list(dict.fromkeys((data.source_field, data.target_field)))
+    for batch in table.select_columns(wanted).with_format("arrow").iter(1_000):
+        sources, targets = batch.column(data.source_field).to_pylist(), batch.column(data.target_field).to_pylist()
+        for source, target in zip(sources, targets, strict=True):
+            number += 1
+            yield f"{name}: row {number}", source, target

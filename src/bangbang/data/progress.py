@@ -1,0 +1,40 @@
+"""A progress bar on stderr for each stage of making a corpus."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+
+class Progress:
+    """Bars that are shown on a terminal, if wanted."""
+
+    def __init__(self, shown: bool) -> None:
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not shown,
+        )
+
+    def __enter__(self) -> "Progress":
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    @contextmanager
+    def task(self, description: str) -> Iterator[Callable[[int, int], None]]:
+        """A bar for one stage; the callable moves it to (done, total)."""
+        task = self._bars.add_task(description, total=None)
+        yield lambda done, total: self._bars.update(task, completed=done, total=total)
+        self._bars.remove_task(task)

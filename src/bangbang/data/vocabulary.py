@@ -1,0 +1,157 @@
+"""The tokens shared by input and output: a `tokenizers` tokenizer whose first four types are the special ones."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from bangbang.config import VocabularyConfig
+from bangbang.data.files import write_text
+from bangbang.errors import InputError
+from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
+
+# written out in a text, a special token is no word: it would take the place of the real one
+LITERAL_SYMBOL = re.compile("|".join(map(re.escape, SYMBOLS)), re.IGNORECASE)
+BYTES = 256
+
+
+class Vocabulary:
+    """Text to ids and back. Ids 0..3 are `<pad> <s> </s> <unk>`; `encode` itself only ever gives `<unk>` of these."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def train(cls, texts: Iterable[str], config: VocabularyConfig) -> "Vocabulary":
+        """The `config.size` most frequent types of `texts`, by falling count and then by name."""
+        least = len(SYMBOLS) + (BYTES if config.kind == "bpe" else 1)
+        if config.size < least:
+            raise InputError(
+                f"vocabulary.size = {config.size}: a {config.kind} vocabulary needs at least {least} types"
+            )
+        tokenizer = byte_pairs(config) if config.kind == "bpe" else words(config)
+        trainer_of = trainers.BpeTrainer if config.kind == "bpe" else trainers.WordLevelTrainer
+        alphabet = {"initial_alphabet": pre_tokenizers.ByteLevel.alphabet()} if config.kind == "bpe" else {}
+        trainer = trainer_of(
+            vocab_size=config.size,
+            min_frequency=config.min_count,
+            special_tokens=list(SYMBOLS),
+            show_progress=False,
+            **alphabet,
+        )
+        tokenizer.train_from_iterator(without_literal_symbols(texts), trainer)
+        return cls(tokenizer)
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        """The vocabulary in a JSON file of `tokenizers`, checked: its types must be numbered 0, 1, 2, ... once each."""
+        try:
+            text = Path(path).read_text("utf-8")
+            json.loads(text, object_pairs_hook=unique_keys)
+        except FileNotFoundError:
+            raise InputError(f"{path}: no such vocabulary file") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(f"{path}: not a vocabulary: {error}") from None
+        try:
+            tokenizer = Tokenizer.from_str(text)
+        except Exception as error:  # the Rust side raises bare Exception
+            raise InputError(f"{path}: not a vocabulary of the tokenizers library: {error}") from None
+        check_numbering(tokenizer, path)
+        return cls(tokenizer)
+
+    def save(self, path: Path) -> None:
+        write_text(Path(path), self._tokenizer.to_str())
+
+    def __len__(self) -> int:
+        return self._tokenizer.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        """The ids of each text, no special ids added. A special token written out in the text is `<unk>`."""
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [[index if index > EOS else UNK for index in encoding.ids] for encoding in encodings]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids up to the first `</s>`, without `<pad>` and `<s>`."""
+        kept: list[int] = []
+        for index in ids:
+            if index == EOS:
+                break
+            if index not in (PAD, BOS):
+                kept.append(int(index))
+        return self._tokenizer.decode(kept, skip_special_tokens=False)
+
+    def token(self, index: int) -> str:
+        token = self._tokenizer.id_to_token(index)
+        if token is None:
+            raise IndexError(f"no token {index} in a vocabulary of {len(self)}")
+        return token
+
+    def normalise(self, text: str) -> str:
+        """The text as `encode` sees it: lower case, if the vocabulary says so."""
+        normalizer = self._tokenizer.normalizer
+        return text if normalizer is None else str(normalizer.normalize_str(text))
+
+
+def words(config: VocabularyConfig) -> Tokenizer:
+    """One type per word, as in the paper."""
+    tokenizer = Tokenizer(models.WordLevel(unk_token=SYMBOLS[UNK]))
+    tokenizer.pre_tokenizer = (
+        pre_tokenizers.WhitespaceSplit()
+        if config.split == "whitespace"
+        else pre_tokenizers.Split(Regex(r"\w+|[^\w\s]"), behavior="removed", invert=True)
+    )
+    return normalised(tokenizer, config)
+
+
+def byte_pairs(config: VocabularyConfig) -> Tokenizer:
+    """Byte-level pieces: any text is spelled out and comes back exactly."""
+    tokenizer = Tokenizer(models.BPE())
+    whole_words = pre_tokenizers.Split(Regex(r"\s"), behavior="merged_with_next")
+    tokenizer.pre_tokenizer = (
+        pre_tokenizers.Sequence([whole_words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+        if config.split == "whitespace"
+        else pre_tokenizers.ByteLevel(add_prefix_space=False)
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    return normalised(tokenizer, config)
+
+
+def normalised(tokenizer: Tokenizer, config: VocabularyConfig) -> Tokenizer:
+    if config.lowercase:
+        tokenizer.normalizer = normalizers.Lowercase()
+    return tokenizer
+
+
+def without_literal_symbols(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield LITERAL_SYMBOL.sub(" ", text) if "<" in text else text
+
+
+def unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(items)
+    if len(table) != len(items):
+        twice = next(key for key, count in Counter(key for key, _ in items).items() if count > 1)
+        raise ValueError(f"{twice!r} is in it twice")
+    return table
+
+
+def check_numbering(tokenizer: Tokenizer, path: Path) -> None:
+    """Every id 0..n-1 belongs to one token, and the first four to the special ones: a model's rows depend on it."""
+    tokens = tokenizer.get_vocab()
+    by_id = sorted(tokens, key=lambda token: tokens[token])
+    for expected, token in enumerate(by_id):
+        if tokens[token] != expected:
+            trouble = "belongs to two tokens" if tokens[token] < expected else "is missing before it"
+            number = tokens[token] if tokens[token] < expected else expected
+            raise InputError(f"{path}: damaged vocabulary: at token {token!r}, id {number} {trouble}")
+    if tuple(by_id[: len(SYMBOLS)]) != SYMBOLS:
+        raise InputError(
+            f"{path}: not a bangbang vocabulary: ids 0 to 3 are {by_id[: len(SYMBOLS)]} instead of {list(SYMBOLS)}"
+        )
