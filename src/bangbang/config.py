@@ -113,7 +113,7 @@ class TrainingConfig:
     log_every: int = 50
     """Steps between two lines of metrics.jsonl."""
     seed: int = 1
-    mixed_precision: Literal["no", "bf16", "fp16"] = "no"
+    mixed_precision: Literal["no", "bf16"] = "no"
 
 
 @dataclass(frozen=True)

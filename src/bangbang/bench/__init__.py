@@ -1,0 +1,1 @@
+"""Benchmarks behind `bangbang bench`: ratios measured in one run."""

@@ -4,28 +4,34 @@ import sys
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from bangbang.config import TrainingConfig
+from bangbang.training.checkpoint import Progress
+
+QUIET_SECONDS = 30
 
 
 class Monitor:
-    """A progress bar with loss, metric, examples/s and ETA. Where stderr is no terminal, a line every 30 seconds."""
+    """A bar with loss, metric, examples/s and ETA. Where stderr is no terminal, a line every half minute."""
 
-    def __init__(self, total: int, done: int, enabled: bool) -> None:
+    def __init__(self, limits: TrainingConfig, progress: Progress, enabled: bool) -> None:
+        self.limits, self.spoke, self.metric = limits, time.monotonic(), ""
+        self.began, self.first_step = time.monotonic(), progress.step
         self.console = Console(stderr=True, quiet=not enabled, soft_wrap=True)
         self.live = enabled and sys.stderr.isatty()
-        self.total, self.status, self.spoke = total, "", time.monotonic()
-        self.bar = Progress(
-            TextColumn("training"),
-            BarColumn(bar_width=None),
+        self.bar = Bar(
+            TextColumn("step"),
             MofNCompleteColumn(),
+            BarColumn(),
             TextColumn("{task.fields[status]}"),
             TextColumn("eta"),
             TimeRemainingColumn(),
             console=self.console,
             disable=not self.live,
-            expand=True,
         )
-        self.task = self.bar.add_task("", total=total, completed=done, status="")
+        self.task = self.bar.add_task("", total=limits.max_steps, completed=progress.step, status="")
 
     def __enter__(self) -> "Monitor":
         self.bar.start()
@@ -37,9 +43,24 @@ class Monitor:
     def say(self, message: str) -> None:
         self.console.print(message, highlight=False, markup=False)
 
-    def update(self, step: int, loss: float, metric: str, examples_per_second: float, eta_seconds: float) -> None:
-        self.status = f"loss {loss:.3f}  {metric}  {examples_per_second:.0f} ex/s"
-        self.bar.update(self.task, completed=step, status=self.status)
-        if not self.live and time.monotonic() - self.spoke > 30:
+    def update(self, progress: Progress, loss: float, examples_per_second: float) -> None:
+        status = f"loss {loss:.3f}  {self.metric}{examples_per_second:.0f} examples/s"
+        self.bar.update(self.task, completed=progress.step, status=status)
+        if not self.live and time.monotonic() - self.spoke > QUIET_SECONDS:
             self.spoke = time.monotonic()
-            self.say(f"step {step}/{self.total}  {self.status}  eta {eta_seconds / 60:.1f} min")
+            self.say(f"step {progress.step}/{self.limits.max_steps}  {status}  eta {self.eta(progress)}")
+
+    def eta(self, progress: Progress) -> str:
+        pace = (time.monotonic() - self.began) / max(1, progress.step - self.first_step)
+        seconds = pace * (self.limits.max_steps - progress.step)
+        if self.limits.max_minutes:
+            seconds = min(seconds, self.limits.max_minutes * 60 - progress.seconds)
+        return f"{seconds / 60:.1f} min"
+
+    def report(self, progress: Progress, scores: dict[str, float], better: bool) -> None:
+        """A line for each validation."""
+        name = self.limits.metric
+        self.metric = f"{name} {scores[name]:.2f}  "
+        table = "  ".join(f"{metric} {score:.2f}" for metric, score in scores.items())
+        best = "best so far" if better else f"best {progress.best_score:.2f} at step {progress.best_step}"
+        self.say(f"step {progress.step}  validation {table}  ({best} by {name})")

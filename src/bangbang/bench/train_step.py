@@ -1,0 +1,98 @@
+"""A whole MLE training step against its matrix products alone.
+
+The step is the one training takes: forward, backward, clipping, optimiser. Its matrix products are recorded as they
+happen and run again with nothing between them. bound_share is their time over the step's: 1 would be a step that does
+nothing but multiply.
+
+examples:
+  bangbang bench train-step
+  bangbang bench train-step --batch 200 --units 512 --layers 3 --vocabulary 50000 --json
+"""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import RenderableType
+
+HELP = "a training step against its matrix products alone"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--units", type=int, default=256)
+    parser.add_argument("--layers", type=int, default=1)
+    parser.add_argument("--vocabulary", type=int, default=10_000)
+    parser.add_argument("--source-length", type=int, default=30)
+    parser.add_argument("--target-length", type=int, default=8, help="tokens, </s> included")
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
+    from bangbang.bench.matrix_products import record
+    from bangbang.bench.timing import medians
+
+    step = training_step(arguments)
+    step()  # makes the optimiser's state
+    products = record(step)
+    seconds = medians({"step": step, "products": products}, arguments.repeats)
+    return {
+        "step_ms": 1000 * seconds["step"],
+        "products_ms": 1000 * seconds["products"],
+        "bound_share": seconds["products"] / seconds["step"],
+        "examples_per_second": arguments.batch / seconds["step"],
+        "shape": {name: value for name, value in vars(arguments).items() if isinstance(value, int) and name != "json"},
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
+def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
+    """One training step on random tokens of the given shape; every sequence has full length."""
+    import torch
+
+    from bangbang.config import ModelConfig, OptimizerConfig
+    from bangbang.data import Batch
+    from bangbang.models import AttentionGru
+    from bangbang.symbols import EOS
+    from bangbang.training.learner import Learner
+    from bangbang.training.optimizer import build_optimizer
+
+    torch.manual_seed(arguments.seed)
+    config = OptimizerConfig()
+    model = AttentionGru(arguments.vocabulary, ModelConfig(arguments.layers, arguments.units))
+    learner, optimizer = Learner(model), build_optimizer(model.parameters(), config)
+    source = torch.randint(4, arguments.vocabulary, (arguments.batch, arguments.source_length))
+    target = torch.randint(4, arguments.vocabulary, (arguments.batch, arguments.target_length))
+    target[:, -1] = EOS
+    source_length = torch.full((arguments.batch,), arguments.source_length)
+    batch = Batch(source, source_length, target, torch.full_like(source_length, arguments.target_length))
+
+    def step() -> None:
+        losses = learner(batch)
+        (losses.sum() / len(losses)).backward()
+        torch.nn.utils.clip_grad_norm_(learner.parameters(), config.clip_norm)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step
+
+
+def table(result: dict[str, Any]) -> "RenderableType":
+    from rich.table import Table
+
+    grid = Table(title="training step by maximum likelihood", title_justify="left")
+    for name in ("step", "matrix products alone", "bound share", "examples/s"):
+        grid.add_column(name, justify="right")
+    grid.add_row(
+        f"{result['step_ms']:.1f} ms",
+        f"{result['products_ms']:.1f} ms",
+        f"{result['bound_share']:.2f}",
+        f"{result['examples_per_second']:.0f}",
+    )
+    return grid

@@ -1,0 +1,149 @@
+"""Decode a split of a run's corpus and score it, beside a baseline that takes the first words of the source.
+
+examples:
+  bangbang evaluate runs/debian --split test
+  bangbang evaluate runs/debian --split test --json
+  bangbang evaluate runs/debian --side-by-side          greedy and beam, each with and without DUP
+  bangbang evaluate runs/debian --beam 8 --samples 20 --out outputs.txt
+
+Scores are ROUGE-1.5.5 F1 × 100 against all references, ± the bootstrap's standard error.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bangbang.cli.generate import add_decoding_arguments, decoding_config
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from bangbang.config import DecodingConfig
+    from bangbang.training.evaluation import Decoded
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_folder", metavar="RUN", type=Path)
+    parser.add_argument("--split", default="test", help="train, valid or test (default test)")
+    parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N rows of the split")
+    add_decoding_arguments(parser)
+    parser.add_argument("--side-by-side", action="store_true", help="greedy and beam, each with and without DUP")
+    parser.add_argument("--samples", type=int, default=3, metavar="N", help="example outputs to show (default 3)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="also write the outputs, one a line")
+    parser.add_argument("--json", action="store_true", help="print the scores as JSON")
+
+
+def systems(base: "DecodingConfig", side_by_side: bool) -> dict[str, "DecodingConfig"]:
+    """What is decoded, by name."""
+    from bangbang.config import DecodingConfig
+
+    def named(config: DecodingConfig) -> str:
+        method = f"beam {config.beam_size}" if config.method == "beam" else config.method
+        return f"{method}{' +DUP' if config.dup else ''}"
+
+    if not side_by_side:
+        return {named(base): base}
+    variants = [replace(base, method=method, dup=dup) for method in ("greedy", "beam") for dup in (False, True)]
+    return {named(variant): variant for variant in variants}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from bangbang.errors import InputError
+    from bangbang.files import write_whole
+    from bangbang.training import Run
+    from bangbang.training.evaluation import headline_words, lead_words
+    from bangbang.training.scoring import signature, with_errors
+
+    opened = Run.open(arguments.run_folder)
+    checkpoint = opened.checkpoint(arguments.checkpoint)
+    chosen = systems(decoding_config(opened.config.decoding, arguments), arguments.side_by_side)
+    if arguments.out and len(chosen) > 1:
+        raise InputError("--out takes the outputs of one way of decoding; leave out --side-by-side")
+    corpus = opened.corpus()
+    decoded = decode_all(opened, corpus.split(arguments.split), chosen, arguments)
+    last = list(decoded.values())[-1]
+    words = headline_words(corpus.split("train"))
+    scores = {name: with_errors(each.outputs, each.references) for name, each in decoded.items()}
+    scores[f"lead {words} words"] = with_errors(lead_words(last.sources, words), last.references)
+    if arguments.out:
+        write_whole(arguments.out, "".join(output + "\n" for output in last.outputs))
+    result = {
+        "run": str(opened.folder),
+        "checkpoint": checkpoint.name,
+        "split": arguments.split,
+        "examples": len(last.sources),
+        "signature": signature(),
+        "scores": {name: {metric: each._asdict() for metric, each in row.items()} for name, row in scores.items()},
+    }
+    if arguments.json:
+        print(json.dumps(result, indent=1))
+        return 0
+    from rich.console import Console
+
+    console = Console()
+    console.print(table(result))
+    console.print(result["signature"], style="dim", highlight=False, soft_wrap=True)
+    show_samples(console, last, arguments.samples)
+    console.print(f"\nlook at {opened.folder}: samples/, metrics.jsonl, tensorboard/", highlight=False, soft_wrap=True)
+    return 0
+
+
+def decode_all(
+    opened: Any, split: Any, chosen: dict[str, "DecodingConfig"], arguments: argparse.Namespace
+) -> dict[str, "Decoded"]:
+    """The outputs of every way of decoding, with a progress bar."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from bangbang.training.evaluation import decode_split
+
+    model, data = opened.load_model(arguments.checkpoint), opened.config.data
+    decoded = {}
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        for name, config in chosen.items():
+            task = progress.add_task(f"decoding {arguments.split}: {name}", total=arguments.limit or len(split))
+            decoded[name] = decode_split(
+                model,
+                opened.vocabulary,
+                split,
+                config,
+                data.max_source_length,
+                data.max_target_length,
+                arguments.limit,
+                arguments.seed,
+                done=lambda lines, task=task: progress.advance(task, lines),
+            )
+    return decoded
+
+
+def table(result: dict[str, Any]) -> "RenderableType":
+    from rich.table import Table
+
+    grid = Table(
+        title=f"{result['run']}, {result['checkpoint']}: {result['split']}, {result['examples']:,} examples",
+        title_justify="left",
+    )
+    grid.add_column("")
+    metrics = list(next(iter(result["scores"].values())))
+    for metric in metrics:
+        grid.add_column(metric, justify="right")
+    for name, row in result["scores"].items():
+        cells = (f"{row[metric]['value']:.2f} ±{row[metric]['standard_error']:.2f}" for metric in metrics)
+        grid.add_row(name, *cells)
+    return grid
+
+
+def show_samples(console: Any, decoded: "Decoded", count: int) -> None:
+    """Examples spread evenly over the split."""
+    from rich.text import Text
+
+    stride = max(1, len(decoded.outputs) // max(1, count))
+    for row in range(0, len(decoded.outputs), stride)[:count]:
+        source = decoded.sources[row]
+        console.print(Text(f"\nsource     {source[:200]}{'…' if len(source) > 200 else ''}", style="dim"))
+        for reference in decoded.references[row]:
+            console.print(Text(f"reference  {reference}"))
+        console.print(Text(f"output     {decoded.outputs[row]}", style="bold"))

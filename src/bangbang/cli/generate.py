@@ -1,0 +1,115 @@
+"""Read lines, write what a run's model generates for them: line in, line out.
+
+examples:
+  bangbang generate runs/debian < in.txt > out.txt
+  bangbang generate runs/debian --method beam --beam 8 < in.txt
+  bangbang generate runs/debian --method beam --nbest 3 --scores < in.txt
+  bangbang generate runs/debian --method sample --temperature 0.8 --top-p 0.9 --seed 7 < in.txt
+  bangbang generate runs/debian --json < in.txt
+
+An empty line gives an empty line; a line over the model's input length is cut. With --nbest above 1, and with --scores,
+each output is tab-separated: line number (from 1, with --nbest only), score (with --scores only), text.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bangbang.config import DecodingConfig
+    from bangbang.decoding import Hypothesis
+
+LINES_AT_ONCE = 1024
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_folder", metavar="RUN", type=Path)
+    add_decoding_arguments(parser)
+    parser.add_argument("--nbest", type=int, default=1, metavar="N", help="outputs per line, best first (default 1)")
+    parser.add_argument("--scores", action="store_true", help="write each output's score before it")
+    parser.add_argument("--json", action="store_true", help="write one JSON object per line")
+
+
+def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `generate` and `evaluate` share; what is not given is as in the run's config."""
+    parser.add_argument("--checkpoint", default="best", metavar="C", help="best (default), last, or a step number")
+    parser.add_argument("--method", choices=("greedy", "beam", "sample"))
+    parser.add_argument("--beam", dest="beam_size", type=int, metavar="K", help="beam size (implies --method beam)")
+    parser.add_argument("--length-penalty", type=float, metavar="A", help="beam scores are log p / length^A")
+    parser.add_argument("--temperature", type=float, metavar="T", help="for --method sample")
+    parser.add_argument("--top-k", type=int, metavar="K", help="sample among the K likeliest tokens")
+    parser.add_argument("--top-p", type=float, metavar="P", help="sample among the likeliest that together have P")
+    parser.add_argument("--seed", type=int, default=1, help="for --method sample (default 1)")
+    parser.add_argument(
+        "--dup", action=argparse.BooleanOptionalAction, help="forbid the same token twice in a row (the paper's W·DUP)"
+    )
+    parser.add_argument("--unknown", action=argparse.BooleanOptionalAction, help="allow <unk> in the output")
+    parser.add_argument("--batch-size", type=int, metavar="B", help="lines decoded together")
+
+
+def decoding_config(config: "DecodingConfig", arguments: argparse.Namespace) -> "DecodingConfig":
+    """The run's decoding settings, changed by the options given."""
+    from dataclasses import fields, replace
+
+    given = {field.name: getattr(arguments, field.name) for field in fields(config)}
+    if given["beam_size"] is not None and given["method"] is None:
+        given["method"] = "beam"
+    return replace(config, **{name: value for name, value in given.items() if value is not None})
+
+
+def windows(lines: Iterator[str], size: int) -> Iterator[list[str]]:
+    window: list[str] = []
+    for line in lines:
+        window.append(line)
+        if len(window) == size:
+            yield window
+            window = []
+    if window:
+        yield window
+
+
+def read_lines() -> Iterator[str]:
+    """Lines of standard input as text; only a line feed ends a line, and bytes that are no UTF-8 are replaced."""
+    for line in sys.stdin.buffer:
+        yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from bangbang.decoding import generate
+    from bangbang.errors import InputError
+    from bangbang.training import Run
+
+    if arguments.nbest < 1:
+        raise InputError("--nbest must be at least 1")
+    run_folder = Run.open(arguments.run_folder)
+    decoding = decoding_config(run_folder.config.decoding, arguments)
+    model, data = run_folder.load_model(arguments.checkpoint), run_folder.config.data
+    number = 0
+    for lines in windows(read_lines(), LINES_AT_ONCE):
+        ids = [tokens[: data.max_source_length] for tokens in run_folder.vocabulary.encode_batch(lines)]
+        found = generate(
+            model, ids, decoding, data.max_target_length, arguments.nbest, arguments.seed, first_line=number
+        )
+        for line, hypotheses in zip(lines, found, strict=True):
+            number += 1
+            texts = [run_folder.vocabulary.decode(each.tokens) if line.strip() else "" for each in hypotheses]
+            write(number, hypotheses, texts, arguments)
+        sys.stdout.flush()
+    return 0
+
+
+def write(number: int, hypotheses: Sequence["Hypothesis"], texts: Sequence[str], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        outputs: list[dict[str, Any]] = [
+            {"text": text, "score": each.score, "log_prob": each.log_prob}
+            for text, each in zip(texts, hypotheses, strict=True)
+        ]
+        print(json.dumps({"line": number, "outputs": outputs}, ensure_ascii=False))
+        return
+    for text, each in zip(texts, hypotheses, strict=True):
+        columns = [str(number)] if arguments.nbest > 1 else []
+        columns += [f"{each.score:.4f}"] if arguments.scores else []
+        print("\t".join([*columns, text]))

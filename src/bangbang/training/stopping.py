@@ -1,0 +1,30 @@
+"""Ending in good order on Ctrl-C or SIGTERM: after the current step, with a checkpoint. A second signal ends at once."""
+
+import signal
+from types import FrameType
+
+
+class StopRequest:
+    """A context in which the first SIGINT or SIGTERM only sets `made`; the next one has its usual effect."""
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self.made = False
+
+    def __enter__(self) -> "StopRequest":
+        self.before = {number: signal.getsignal(number) for number in self.SIGNALS}
+        for number in self.SIGNALS:
+            signal.signal(number, self.note)
+        return self
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        self.made = True
+        self.restore()
+
+    def restore(self) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def __exit__(self, *_: object) -> None:
+        self.restore()
