@@ -20,6 +20,14 @@ from bangbang.errors import InputError
 T = TypeVar("T")
 
 
+def require(table: Any, **rules: tuple[bool, str]) -> None:
+    """Raise an InputError for the first key of a table whose rule does not hold."""
+    name = type(table).__name__.removesuffix("Config").lower()
+    for key, (holds, rule) in rules.items():
+        if not holds:
+            raise InputError(f"{name}.{key} must be {rule}, not {getattr(table, key)!r}")
+
+
 @dataclass(frozen=True)
 class DataConfig:
     """Where the pairs come from and how they are cut to tokens."""
@@ -43,6 +51,15 @@ class DataConfig:
     cache: str = "corpora"
     """Folder where prepared corpora are kept, one folder each, found again by what they were made from."""
 
+    def __post_init__(self) -> None:
+        require(
+            self,
+            max_source_length=(self.max_source_length >= 1, "at least 1"),
+            max_target_length=(self.max_target_length >= 2, "at least 2 (a token and </s>)"),
+            valid_share=(0 < self.valid_share < 0.5, "above 0 and below 0.5"),
+            test_share=(0 < self.test_share < 0.5, "above 0 and below 0.5"),
+        )
+
 
 @dataclass(frozen=True)
 class VocabularyConfig:
@@ -55,8 +72,12 @@ class VocabularyConfig:
     min_count: int = 1
     """Words seen less often than this become `<unk>`."""
     lowercase: bool = True
+    """Whether all text is lower-cased first."""
     split: Literal["words", "whitespace"] = "words"
     """`words` parts punctuation from words; `whitespace` is for text that is tokenised already."""
+
+    def __post_init__(self) -> None:
+        require(self, size=(self.size >= 5, "at least 5"), min_count=(self.min_count >= 1, "at least 1"))
 
 
 @dataclass(frozen=True)
@@ -70,6 +91,14 @@ class ModelConfig:
     dropout: float = 0.2
     """Share of activations dropped between layers, on embeddings and before the output layer."""
 
+    def __post_init__(self) -> None:
+        require(
+            self,
+            layers=(self.layers >= 1, "at least 1"),
+            units=(self.units >= 1, "at least 1"),
+            dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
+        )
+
 
 @dataclass(frozen=True)
 class ObjectiveConfig:
@@ -80,6 +109,8 @@ class ObjectiveConfig:
 
 @dataclass(frozen=True)
 class OptimizerConfig:
+    """How gradients become updates."""
+
     kind: Literal["adagrad", "adamw"] = "adagrad"
     learning_rate: float = 0.01
     weight_decay: float = 0.0
@@ -92,9 +123,21 @@ class OptimizerConfig:
     decay: Literal["none", "cosine"] = "none"
     """`cosine` lets the rate fall to zero at `training.max_steps`."""
 
+    def __post_init__(self) -> None:
+        require(
+            self,
+            learning_rate=(self.learning_rate > 0, "above 0"),
+            weight_decay=(self.weight_decay >= 0, "at least 0"),
+            initial_accumulator=(self.initial_accumulator >= 0, "at least 0"),
+            clip_norm=(self.clip_norm > 0, "above 0"),
+            warmup_steps=(self.warmup_steps >= 0, "at least 0"),
+        )
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
+    """How long, how often, how exactly."""
+
     batch_size: int = 200
     """Examples per step and process."""
     max_steps: int = 10_000_000
@@ -115,9 +158,17 @@ class TrainingConfig:
     seed: int = 1
     mixed_precision: Literal["no", "bf16"] = "no"
 
+    def __post_init__(self) -> None:
+        counts = ("batch_size", "max_steps", "validate_every", "keep_checkpoints", "log_every")
+        require(self, **{key: (getattr(self, key) >= 1, "at least 1") for key in counts})
+        amounts = ("max_minutes", "validation_examples", "patience", "seed")
+        require(self, **{key: (getattr(self, key) >= 0, "at least 0") for key in amounts})
+
 
 @dataclass(frozen=True)
 class DecodingConfig:
+    """How text is generated; the command line's options change these for one call."""
+
     method: Literal["greedy", "beam", "sample"] = "greedy"
     beam_size: int = 4
     length_penalty: float = 1.0
@@ -132,6 +183,16 @@ class DecodingConfig:
     unknown: bool = False
     """Whether `<unk>` may be generated."""
     batch_size: int = 64
+
+    def __post_init__(self) -> None:
+        require(
+            self,
+            beam_size=(self.beam_size >= 1, "at least 1"),
+            temperature=(self.temperature > 0, "above 0"),
+            top_k=(self.top_k >= 0, "at least 0"),
+            top_p=(0 < self.top_p <= 1, "above 0 and at most 1"),
+            batch_size=(self.batch_size >= 1, "at least 1"),
+        )
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def run_chunks(
     gradients = None if c is None else Gradients(features, weight, bias)
     log_p = features.new_empty(len(features))
     size = chunk_rows(len(weight))
-    for start in range(0, len(features), size):
+    for start in range(0, max(1, len(features)), size):  # at least once: no rows give gradients of zero
         rows = slice(start, start + size)
         logits = torch.addmm(bias, features[rows], weight.t())  # [n, V]
         log_p[rows] = row_log_prob(logits, tokens[rows])

@@ -1,0 +1,88 @@
+"""The chunked vocabulary layer against the plain one, value and gradients."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from bangbang.heads import VocabularyHead, log_prob, weighted_log_prob
+
+
+def plain(features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Tensor:
+    """The same, literally: all logits at once, autograd through log_softmax."""
+    return c * torch.log_softmax(features @ weight.t() + bias, 1)[torch.arange(len(tokens)), tokens]
+
+
+def problem(rows: int, size: int, vocabulary: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, ...]:
+    features = torch.randn(rows, size, dtype=dtype, requires_grad=True)
+    weight = torch.randn(vocabulary, size, dtype=dtype, requires_grad=True)
+    bias = torch.randn(vocabulary, dtype=dtype, requires_grad=True)
+    return features, weight, bias, torch.randint(0, vocabulary, (rows,)), torch.randn(rows, dtype=dtype)
+
+
+@pytest.fixture(params=[1, 3, 64])
+def rows_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Chunk sizes that do and do not divide the number of rows."""
+    size: int = request.param
+    monkeypatch.setattr(log_prob, "chunk_rows", lambda vocabulary: size)
+    return size
+
+
+@pytest.mark.parametrize("uniform", [True, False], ids=["summed", "weighted after"])
+@pytest.mark.parametrize("shape", [(1, 1, 2), (7, 5, 11), (64, 3, 4), (65, 2, 3)])
+def test_value_and_gradients_equal_the_plain_layer(
+    shape: tuple[int, int, int], uniform: bool, rows_at_once: int
+) -> None:
+    torch.manual_seed(0)
+    inputs = problem(*shape)
+    ours, theirs = weighted_log_prob(*inputs), plain(*inputs)
+    torch.testing.assert_close(ours, theirs)
+    upstream = torch.full_like(ours, -0.37) if uniform else torch.randn_like(ours)
+    for mine, other in zip(
+        torch.autograd.grad(ours, inputs[:3], upstream), torch.autograd.grad(theirs, inputs[:3], upstream), strict=True
+    ):
+        torch.testing.assert_close(mine, other)
+
+
+def test_gradcheck(rows_at_once: int) -> None:
+    torch.manual_seed(0)
+    *differentiable, tokens, c = problem(5, 3, 7)
+    assert torch.autograd.gradcheck(lambda *inputs: weighted_log_prob(*inputs, tokens, c), differentiable)
+
+
+@given(st.integers(0, 1000), st.floats(0, 60))
+def test_float32_stays_close_even_for_extreme_logits(seed: int, scale: float) -> None:
+    torch.manual_seed(seed)
+    features, weight, bias, tokens, c = problem(6, 4, 50, torch.float32)
+    exact = plain(*(t.detach().double() for t in (features * scale, weight, bias)), tokens, c.double())
+    ours = weighted_log_prob(features * scale, weight, bias, tokens, c)
+    assert ours.isfinite().all()
+    torch.testing.assert_close(ours.double(), exact, rtol=1e-5, atol=1e-3)
+
+
+def test_backward_twice_gives_the_same_gradient() -> None:
+    torch.manual_seed(0)
+    inputs = problem(5, 3, 7)
+    total = weighted_log_prob(*inputs).sum()
+    first = torch.autograd.grad(total, inputs[:3], retain_graph=True)
+    second = torch.autograd.grad(total, inputs[:3])
+    for one, other in zip(first, second, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_no_rows() -> None:
+    head = VocabularyHead(7, 3)
+    features = torch.randn(0, 3, requires_grad=True)
+    head.log_prob(features, torch.zeros(0, dtype=torch.long)).sum().backward()
+    assert head.weight.grad is not None and head.weight.grad.abs().sum() == 0
+
+
+def test_memory_is_not_of_the_size_of_the_logits() -> None:
+    """What autograd keeps between the passes is parameters, their gradients and rows; never [N, V]."""
+    rows, vocabulary = 300, 1000
+    kept: list[int] = []
+    inputs = problem(rows, 4, vocabulary, torch.float32)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: (kept.append(t.numel()), t)[1], lambda t: t):
+        weighted_log_prob(*inputs).sum()
+    assert kept and max(kept) < rows * vocabulary / 10
