@@ -21,8 +21,11 @@ class VocabularyHead(nn.Module):
     def log_prob(self, features: Tensor, tokens: Tensor, coefficients: Tensor | None = None) -> Tensor:
         """coefficient · log p(token) for each position, [N]; coefficients are 1 unless given."""
         if coefficients is None:
-            coefficients = torch.ones(len(tokens), dtype=features.dtype, device=features.device)
-        return weighted_log_prob(features, self.weight, self.bias, tokens, coefficients)
+            coefficients = torch.ones(len(tokens), dtype=self.weight.dtype, device=features.device)
+        with torch.autocast(features.device.type, enabled=False):  # log-probabilities need the weights' full precision
+            return weighted_log_prob(
+                features.to(self.weight.dtype), self.weight, self.bias, tokens, coefficients.to(self.weight.dtype)
+            )
 
     def logits(self, features: Tensor) -> Tensor:
         """All logits [N, V], for decoding a step of a few rows."""

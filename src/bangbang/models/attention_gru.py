@@ -52,7 +52,7 @@ class AttentionGru(nn.Module):
         hidden = []
         for depth, (layer, start) in enumerate(zip(self.encoder, self.start, strict=True)):
             states, last = layer(self.dropout(states) if depth else states, padding)
-            hidden.append(torch.tanh(start(last)))
+            hidden.append(torch.tanh(start(last)).to(last.dtype))
         bias = torch.zeros_like(states[..., 0]).masked_fill(padding, float("-inf"))
         return DecoderState(torch.stack(hidden, 1), states, self.attention.keys(states), bias)
 

@@ -102,6 +102,11 @@ class _Layer(torch.autograd.Function):
         return torch.bmm(dx, w).view_as(inputs), dw, dx.sum(1), du, dg.sum(1), None
 
 
+def full_precision(inputs: Tensor) -> torch.autocast:
+    """Recurrences run at the precision of their weights: rounding to 8 bits would pile up over the time steps."""
+    return torch.autocast(inputs.device.type, enabled=False)
+
+
 def initial_weight(*shape: int) -> nn.Parameter:
     """Uniform in ±1/√fan-in, as torch.nn.GRU and torch.nn.Linear begin."""
     bound = shape[-1] ** -0.5
@@ -117,7 +122,8 @@ class GruCell(nn.Module):
         self.bias = nn.Parameter(torch.zeros(3 * units))
 
     def forward(self, x: Tensor, h: Tensor) -> Tensor:
-        new: Tensor = _Step.apply(x, h, self.recurrent, self.bias)
+        with full_precision(x):
+            new: Tensor = _Step.apply(x.to(h.dtype), h, self.recurrent, self.bias)
         return new
 
 
@@ -133,15 +139,16 @@ class BidirectionalGru(nn.Module):
 
     def forward(self, inputs: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
         """States [B, T, 2H] and the backward direction's last state [B, H]; `padding` [B, T] is true where it is."""
-        forwards = inputs.transpose(0, 1)  # [T, B, I]
-        closed = padding.t().unsqueeze(-1).to(inputs.dtype)  # [T, B, 1]
-        states: Tensor = _Layer.apply(
-            torch.stack((forwards, forwards.flip(0))),
-            self.input,
-            self.input_bias,
-            self.recurrent,
-            self.recurrent_bias,
-            torch.stack((closed, closed.flip(0))),
-        )
+        forwards = inputs.transpose(0, 1).to(self.input.dtype)  # [T, B, I]
+        closed = padding.t().unsqueeze(-1).to(self.input.dtype)  # [T, B, 1]
+        with full_precision(inputs):
+            states: Tensor = _Layer.apply(
+                torch.stack((forwards, forwards.flip(0))),
+                self.input,
+                self.input_bias,
+                self.recurrent,
+                self.recurrent_bias,
+                torch.stack((closed, closed.flip(0))),
+            )
         joined = torch.cat((states[0], states[1].flip(0)), -1).transpose(0, 1)  # [B, T, 2H]
         return joined, states[1, -1]

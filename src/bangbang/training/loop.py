@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from torch import Tensor
 
 from bangbang import config as configs
@@ -42,6 +43,7 @@ class Outcome(NamedTuple):
 
 def train(config: Config, folder: Path, resume: bool = False) -> Outcome:
     """Train as `config` says into the run folder, from scratch or from its newest checkpoint."""
+    AcceleratorState._reset_state()  # accelerate keeps one precision per process; every training here has its own
     accelerator = Accelerator(mixed_precision=config.training.mixed_precision)
     with accelerator.main_process_first():
         corpus = prepare(config.data, config.vocabulary, progress=accelerator.is_main_process)

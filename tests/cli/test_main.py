@@ -1,0 +1,83 @@
+"""The command line's frame: help, unknown verbs, and one-line errors with exit code 2."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bangbang.cli.main import VERBS, main
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([verb, "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert "examples:" in text and f"bangbang {verb} " in text
+
+
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert all(verb in text for verb in VERBS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fly"], "unknown verb 'fly'"),
+        (["train", "none.toml", "--out", "x"], "no such config file"),
+        (["train", "--out", "x"], "a config file is needed"),
+        (["train", "--resume", "--out", "nowhere"], "no such config file"),
+        (["evaluate", "nowhere"], "not a run"),
+        (["generate", "nowhere"], "not a run"),
+    ],
+)
+def test_bad_calls_get_one_line_and_exit_code_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("bangbang: error: ") and message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--split", "none"], "none"),
+        (["--checkpoint", "9"], "no checkpoint '9'"),
+        (["--beam", "0"], "decoding.beam_size must be at least 1"),
+        (["--method", "sample", "--top-p", "0"], "decoding.top_p"),
+    ],
+)
+def test_bad_evaluation_options(
+    tiny_run: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(tiny_run), *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_evaluate_prints_scores_beside_the_baseline(tiny_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(tiny_run), "--split", "test", "--json", "--side-by-side"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["examples"] == 20 and result["signature"].startswith("rouge|")
+    systems = ["greedy", "greedy +DUP", "beam 4", "beam 4 +DUP", "lead 5 words"]
+    assert list(result["scores"]) == systems
+    assert result["scores"]["greedy +DUP"]["rouge-l"]["value"] > result["scores"]["lead 5 words"]["rouge-l"]["value"]
+
+
+def test_evaluate_writes_outputs(tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "outputs.txt"
+    assert main(["evaluate", str(tiny_run), "--split", "valid", "--out", str(out), "--samples", "2"]) == 0
+    assert len(out.read_text().splitlines()) == 20
+    text = capsys.readouterr().out
+    assert text.count("output  ") == 2 and "rouge-l" in text
+
+
+def test_bench_train_step(capsys: pytest.CaptureFixture[str]) -> None:
+    shape = "--batch 2 --units 8 --vocabulary 50 --source-length 3 --target-length 3 --repeats 2".split()
+    assert main(["bench", "train-step", *shape, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert 0 < result["bound_share"] < 1

@@ -1,0 +1,114 @@
+"""Training end to end on a small corpus: it learns, it resumes to the bit, it ends in good order."""
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from bangbang import config as configs
+from bangbang.cli.main import main
+from bangbang.errors import InputError
+from bangbang.training import Run, checkpoint, train
+from bangbang.training.loop import Trainer
+
+
+def weights(folder: Path, step: int) -> dict[str, bytes]:
+    """Everything in a checkpoint but its timings."""
+    path = folder / "checkpoints" / checkpoint.name_of(step)
+    files = (checkpoint.MODEL, checkpoint.OPTIMIZER)
+    return {name: tensor.numpy().tobytes() for file in files for name, tensor in load_file(path / file).items()}
+
+
+def losses(folder: Path) -> dict[int, float]:
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").open()]
+    return {line["step"]: line["loss"] for line in lines if line["kind"] == "train"}
+
+
+def test_it_learns(tiny_run: Path) -> None:
+    curve = losses(tiny_run)
+    assert sorted(curve) == [10, 20, 30, 40, 50, 60]
+    assert curve[60] < 0.4 * curve[10]
+    progress = checkpoint.read_progress(Run.open(tiny_run).checkpoint("last"))
+    assert progress.step == 60 and progress.best_score > 20
+
+
+def test_a_run_folder_has_what_it_should(tiny_run: Path) -> None:
+    names = {path.name for path in tiny_run.iterdir()}
+    expected = {"config.toml", "vocabulary.json", "corpus.json", "checkpoints", "metrics.jsonl", "tensorboard", "samples"}
+    assert names == expected
+    assert len(list((tiny_run / "samples").iterdir())) == 3
+    assert list((tiny_run / "tensorboard").glob("events.*"))
+    kept = [path.name for path in checkpoint.complete(tiny_run / "checkpoints")]
+    assert "step-00000060" in kept and len(kept) <= 3
+
+
+def test_resumed_equals_uninterrupted_to_the_bit(tiny_run: Path, tiny_config: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    main(["train", str(tiny_config), "--out", str(folder), "--set", "training.max_steps=25"])
+    # a line from a sitting that was cut off after its last checkpoint, and half of another
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"kind": "train", "step": 30, "loss": 99}\n{"kind": "tra')
+    main(["train", "--resume", "--out", str(folder), "--set", "training.max_steps=60"])
+    assert weights(folder, 60) == weights(tiny_run, 60)
+    whole = losses(tiny_run)
+    resumed = losses(folder)
+    # the interval that the interruption cut (steps 21-30) has a mean over other steps; all the rest is the same number
+    assert {step: resumed[step] for step in (10, 20, 40, 50, 60)} == {step: whole[step] for step in (10, 20, 40, 50, 60)}
+
+
+def test_a_signal_ends_after_the_step_with_a_checkpoint(
+    tiny_run: Path, tiny_config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    take_step = Trainer.take_step
+
+    def interrupted_step(self: Trainer, batch: object) -> object:
+        if self.progress.step == 33:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return take_step(self, batch)  # type: ignore[arg-type]
+
+    assert threading.current_thread() is threading.main_thread()
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "take_step", interrupted_step)
+        outcome = train(configs.read(tiny_config), folder)
+    assert outcome.interrupted and outcome.progress.step == 34
+    assert checkpoint.complete(folder / "checkpoints")[-1].name == "step-00000034"
+    assert main(["train", "--resume", "--out", str(folder)]) == 0
+    assert weights(folder, 60) == weights(tiny_run, 60)
+
+
+def test_a_run_is_not_overwritten(tiny_run: Path, tiny_config: Path) -> None:
+    with pytest.raises(InputError, match="--resume"):
+        train(configs.read(tiny_config), tiny_run)
+
+
+def test_resume_refuses_another_config(tiny_run: Path, tiny_config: Path) -> None:
+    with pytest.raises(InputError, match=r"model\.units"):
+        train(configs.read(tiny_config, ["model.units=17"]), tiny_run, resume=True)
+
+
+def test_resuming_a_finished_run_changes_nothing(tiny_run: Path) -> None:
+    before = weights(tiny_run, 60)
+    assert main(["train", "--resume", "--out", str(tiny_run)]) == 0
+    assert weights(tiny_run, 60) == before
+
+
+def test_patience_and_time_end_a_run(tiny_config: Path, tmp_path: Path) -> None:
+    # a learning rate this small never improves on its first validation
+    settings = ["training.patience=2", "optimizer.learning_rate=1e-12", "training.validate_every=3"]
+    outcome = train(configs.read(tiny_config, settings), tmp_path / "patience")
+    assert outcome.progress.step == 9 and outcome.progress.best_step == 3
+    outcome = train(configs.read(tiny_config, ["training.max_minutes=1e-6"]), tmp_path / "time")
+    assert outcome.progress.step == 1
+
+
+@pytest.mark.parametrize("kind", ["adagrad", "adamw"])
+def test_bf16_and_both_optimisers_train(tiny_config: Path, tmp_path: Path, kind: str) -> None:
+    settings = [f"optimizer.kind={kind}", "training.mixed_precision=bf16", "training.max_steps=40"]
+    train(configs.read(tiny_config, settings), tmp_path)
+    curve = losses(tmp_path)
+    assert curve[40] < 0.8 * curve[10]
