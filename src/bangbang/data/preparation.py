@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from array import array
@@ -165,7 +164,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o777 & ~umask())
         try:
-            os.rename(temporary, folder)
+            temporary.rename(folder)
         except OSError:
             if not (folder / MANIFEST).exists():  # else another process was quicker, with the same content
                 raise
