@@ -28,9 +28,7 @@ class Vocabulary:
     @classmethod
     def train(cls, texts: Iterable[str], config: VocabularyConfig) -> "Vocabulary":
         """The `config.size` most frequent types of `texts`, by falling count and then by name."""
-        least = len(SYMBOLS) + (BYTES if config.kind == "bpe" else 1)
-        if config.size < least:
-            raise InputError(f"vocabulary.size = {config.size}: a {config.kind} vocabulary needs {least} types or more")
+        check_size(config)
         tokenizer = byte_pairs(config) if config.kind == "bpe" else words(config)
         trainer = trainer_of(config)
         tokenizer.train_from_iterator(without_literal_symbols(texts), trainer)
@@ -87,6 +85,13 @@ class Vocabulary:
         """The text as `encode` sees it: lower case, if the vocabulary says so."""
         normalizer = self._tokenizer.normalizer
         return text if normalizer is None else str(normalizer.normalize_str(text))
+
+
+def check_size(config: VocabularyConfig) -> None:
+    """Room for the special tokens, and a word or all bytes."""
+    least = len(SYMBOLS) + (BYTES if config.kind == "bpe" else 1)
+    if config.size < least:
+        raise InputError(f"vocabulary.size = {config.size}: a {config.kind} vocabulary needs {least} types or more")
 
 
 def words(config: VocabularyConfig) -> Tokenizer:
