@@ -1,4 +1,4 @@
-"""The built-in corpus: docstrings of the Python packages installed here, body → one-line summary. Nothing is imported."""
+"""The built-in corpus: docstrings of installed Python packages, body → one-line summary. Nothing is imported."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""From pairs to Arrow: raw text first, then text and token ids side by side, a few thousand rows in memory at a time."""
+"""From pairs to Arrow: raw text first, then text and token ids side by side, a few thousand rows at a time."""
 
 import hashlib
 from collections.abc import Iterable, Iterator

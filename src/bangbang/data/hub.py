@@ -11,6 +11,8 @@ from bangbang.errors import InputError
 
 SPLIT_NAMES = {"train": ("train",), "valid": ("validation", "valid", "dev", "val"), "test": ("test",)}
 
+FILE_ENDINGS = (".jsonl", ".csv", ".parquet", ".toml", ".json", ".txt", ".src", ".tgt")
+
 
 def recognises(folder: Path) -> bool:
     return (folder / "dataset_dict.json").exists() or (folder / "state.json").exists()

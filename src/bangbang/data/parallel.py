@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from bangbang.config import DataConfig
 from bangbang.data.files import identity, lines
 from bangbang.data.pairs import Ledger, Pair, Reader, Section
 from bangbang.errors import InputError
@@ -19,7 +18,7 @@ def recognises(folder: Path) -> bool:
     return any((folder / f"train.{side}").exists() for side in ("src", "tgt", "tgt0"))
 
 
-def folder_reader(folder: Path, data: DataConfig) -> Reader:
+def folder_reader(folder: Path) -> Reader:
     files = {split: split_files(folder, split) for split in ALIASES}
     present = {split: paths for split, paths in files.items() if paths}
     made_from = {split: [identity(path) for path in paths] for split, paths in present.items()}

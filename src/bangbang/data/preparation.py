@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from array import array
@@ -22,7 +21,7 @@ from bangbang.data.pairs import Ledger, Pair, Reader
 from bangbang.data.progress import Progress
 from bangbang.data.readers import open_reader
 from bangbang.data.sides import Sides, number
-from bangbang.data.vocabulary import Vocabulary
+from bangbang.data.vocabulary import Vocabulary, check_size
 from bangbang.errors import InputError
 
 
@@ -34,6 +33,7 @@ def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = Tru
     for name, least in (("max_source_length", 1), ("max_target_length", 2)):
         if getattr(data, name) < least:
             raise InputError(f"data.{name} = {getattr(data, name)}: expected at least {least}")
+    check_size(vocabulary)
     reader = open_reader(data)
     made_from = {"format": FORMAT, "input": reader.identity, "options": options(data, vocabulary)}
     key = hashlib.blake2b(json.dumps(made_from, sort_keys=True).encode(), digest_size=6).hexdigest()
@@ -131,7 +131,7 @@ class Collection:
         """Finish the files and put them in order; a split that should be there and has no pair is an error."""
         for file in self.files.values():
             file.close()
-        rows = sum(file.rows for file in self.files.values())
+        rows = sum(file.rows for name, file in self.files.items() if name in ("train", *carved))
         dropped = "".join(f"; dropped {count} for: {reason}" for reason, count in ledger.drops.most_common(3))
         for name in SPLITS:
             if name not in self.files and name in reader.splits:
@@ -165,7 +165,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o777 & ~umask())
         try:
-            os.rename(temporary, folder)
+            temporary.rename(folder)
         except OSError:
             if not (folder / MANIFEST).exists():  # else another process was quicker, with the same content
                 raise

@@ -13,14 +13,15 @@ class Progress:
     """Bars that are shown on a terminal, if wanted."""
 
     def __init__(self, shown: bool) -> None:
+        console = Console(stderr=True)
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=console,
             transient=True,
-            disable=not shown,
+            disable=not (shown and console.is_terminal),
         )
 
     def __enter__(self) -> "Progress":

@@ -21,7 +21,7 @@ HEADING = re.compile(
       | [:@](?:param|type|returns?|rtype|raises?|arg|keyword|kwarg|var|ivar|cvar|sig|meta|since|author)\b
       | \#+\s )"""
 )
-NOISE = re.compile(r"^\s*(?:>>>|\.\.\s|\.\.$|\$\s|\||[-=~^*+#_<>.]{3,}|In \[|```|@|\\)")
+NOISE = re.compile(r"^\s*(?:\.\.\s|\.\.$|\$\s|\||[-=~^*+#_<>.]{3,}|In \[|```|@|\\)")
 ITEM = re.compile(r"^(?:[-*+•]|\d+[.)]|\(\w\))\s+")
 
 
@@ -36,17 +36,19 @@ def prose(lines: list[str]) -> str:
     """The sentences of a docstring's lines, up to its first section heading, as one line."""
     kept: list[str] = []
     literal = False  # inside an indented block after "::" or after a noisy line
+    doctest = False  # up to the next blank line
     for number, line in enumerate(lines):
         if HEADING.match(line) or underlined(lines, number):
             break
         if not line.strip():
+            doctest = False
             continue
-        indented = line[0] in " \t"
-        if NOISE.match(line) or (literal and indented):
+        doctest = doctest or line.lstrip().startswith(">>>")
+        if doctest or NOISE.match(line) or (literal and line[0] in " \t"):
             literal = True
             continue
         literal = line.rstrip().endswith("::")
-        kept.append(ITEM.sub("", line.strip()).removesuffix("::"))
+        kept.append(ITEM.sub("", line.strip()[:-1] if literal else line.strip()))
     return clean(" ".join(kept))
 
 

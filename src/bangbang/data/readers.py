@@ -34,9 +34,12 @@ def open_reader(data: DataConfig) -> Reader:
 def folder_reader(folder: Path, data: DataConfig) -> Reader:
     from bangbang.data import hub, parallel, tabular
 
-    for kind in (hub, parallel, tabular):
-        if kind.recognises(folder):
-            return kind.folder_reader(folder, data)
+    if hub.recognises(folder):
+        return hub.folder_reader(folder, data)
+    if parallel.recognises(folder):
+        return parallel.folder_reader(folder)
+    if tabular.recognises(folder):
+        return tabular.folder_reader(folder, data)
     raise InputError(
         f"{folder}: no corpus here: expected train.src and train.tgt, or train.jsonl, train.csv or train.parquet, "
         "or a folder written by datasets' save_to_disk"

@@ -59,9 +59,8 @@ class Split:
 
     def batch(self, examples: npt.NDArray[np.integer[Any]]) -> Batch:
         """The training batch of these example numbers."""
-        examples = np.asarray(examples, dtype=np.int64)
         source, source_length = padded(self._sources.take(self._row[examples].astype(np.int64)))
-        target, target_length = padded(self._targets.take(examples))
+        target, target_length = padded(self._targets.take(examples.astype(np.int64)))
         return Batch(source, source_length, target, target_length)
 
     def sources(self, rows: Rows) -> list[str]:

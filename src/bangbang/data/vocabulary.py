@@ -28,21 +28,9 @@ class Vocabulary:
     @classmethod
     def train(cls, texts: Iterable[str], config: VocabularyConfig) -> "Vocabulary":
         """The `config.size` most frequent types of `texts`, by falling count and then by name."""
-        least = len(SYMBOLS) + (BYTES if config.kind == "bpe" else 1)
-        if config.size < least:
-            raise InputError(
-                f"vocabulary.size = {config.size}: a {config.kind} vocabulary needs at least {least} types"
-            )
+        check_size(config)
         tokenizer = byte_pairs(config) if config.kind == "bpe" else words(config)
-        trainer_of = trainers.BpeTrainer if config.kind == "bpe" else trainers.WordLevelTrainer
-        alphabet = {"initial_alphabet": pre_tokenizers.ByteLevel.alphabet()} if config.kind == "bpe" else {}
-        trainer = trainer_of(
-            vocab_size=config.size,
-            min_frequency=config.min_count,
-            special_tokens=list(SYMBOLS),
-            show_progress=False,
-            **alphabet,
-        )
+        trainer = trainer_of(config)
         tokenizer.train_from_iterator(without_literal_symbols(texts), trainer)
         return cls(tokenizer)
 
@@ -99,6 +87,13 @@ class Vocabulary:
         return text if normalizer is None else str(normalizer.normalize_str(text))
 
 
+def check_size(config: VocabularyConfig) -> None:
+    """Room for the special tokens, and a word or all bytes."""
+    least = len(SYMBOLS) + (BYTES if config.kind == "bpe" else 1)
+    if config.size < least:
+        raise InputError(f"vocabulary.size = {config.size}: a {config.kind} vocabulary needs {least} types or more")
+
+
 def words(config: VocabularyConfig) -> Tokenizer:
     """One type per word, as in the paper."""
     tokenizer = Tokenizer(models.WordLevel(unk_token=SYMBOLS[UNK]))
@@ -121,6 +116,21 @@ def byte_pairs(config: VocabularyConfig) -> Tokenizer:
     )
     tokenizer.decoder = decoders.ByteLevel()
     return normalised(tokenizer, config)
+
+
+def trainer_of(config: VocabularyConfig) -> trainers.BpeTrainer | trainers.WordLevelTrainer:
+    symbols = list(SYMBOLS)
+    if config.kind == "bpe":
+        return trainers.BpeTrainer(
+            vocab_size=config.size,
+            min_frequency=config.min_count,
+            special_tokens=symbols,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+    return trainers.WordLevelTrainer(
+        vocab_size=config.size, min_frequency=config.min_count, special_tokens=symbols, show_progress=False
+    )
 
 
 def normalised(tokenizer: Tokenizer, config: VocabularyConfig) -> Tokenizer:
