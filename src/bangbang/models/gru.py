@@ -30,12 +30,13 @@ def gates_backward(dh: Tensor, rz: Tensor, n: Tensor, g_n: Tensor, h: Tensor, dx
     """Fills dx and dg [N, 3H] from the gradient dh of h'; returns the direct part z ⊙ dh of the gradient of h."""
     units = h.shape[-1]
     r, z = rz[..., :units], rz[..., units:]
+    dr, dz, dn = (dx[..., gate * units : (gate + 1) * units] for gate in range(3))
     carried = dh * z
-    dn = torch.ops.aten.tanh_backward(dh - carried, n)
-    dz = torch.ops.aten.sigmoid_backward((h - n).mul_(dh), z)
-    dr = torch.ops.aten.sigmoid_backward(dn * g_n, r)
-    torch.cat((dr, dz, dn), -1, out=dx)
-    torch.cat((dr, dz, dn.mul_(r)), -1, out=dg)
+    torch.ops.aten.tanh_backward.grad_input(dh - carried, n, grad_input=dn)
+    torch.ops.aten.sigmoid_backward.grad_input((h - n).mul_(dh), z, grad_input=dz)
+    torch.ops.aten.sigmoid_backward.grad_input(dn * g_n, r, grad_input=dr)
+    dg[..., : 2 * units].copy_(dx[..., : 2 * units])
+    torch.mul(dn, r, out=dg[..., 2 * units :])
     return carried
 
 
@@ -76,25 +77,24 @@ class _Layer(torch.autograd.Function):
         x[..., units : 2 * units].add_(padding, alpha=CLOSED_GATE)
         states = x.new_zeros(layers, time + 1, batch, units)  # states[:, 0] is the zero start
         rz = x.new_empty(layers, time, batch, 2 * units)
-        n = x.new_empty(layers, time, batch, units)
-        g = torch.empty_like(x)
+        n, g_n = x.new_empty(2, layers, time, batch, units)
         bias, transposed = c.unsqueeze(1), u.transpose(1, 2)
         for t in range(time):
-            torch.baddbmm(bias, states[:, t], transposed, out=g[:, t])
-            gates_forward(x[:, t], g[:, t], states[:, t], rz[:, t], n[:, t], states[:, t + 1])
-        ctx.save_for_backward(inputs, w, u, states, rz, n, g)
+            g = torch.baddbmm(bias, states[:, t], transposed)
+            gates_forward(x[:, t], g, states[:, t], rz[:, t], n[:, t], states[:, t + 1])
+            g_n[:, t] = g[..., 2 * units :]
+        ctx.save_for_backward(inputs, w, u, states, rz, n, g_n)
         return states[:, 1:]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, dstates: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, w, u, states, rz, n, g = ctx.saved_tensors  # type: ignore[attr-defined]
-        units = u.shape[2]
-        dx, dg = torch.empty_like(g), torch.empty_like(g)
+        inputs, w, u, states, rz, n, g_n = ctx.saved_tensors  # type: ignore[attr-defined]
+        dx, dg = n.new_empty(2, *n.shape[:3], u.shape[1])
         dh = torch.zeros_like(states[:, 0])
         for t in reversed(range(n.shape[1])):
             dh.add_(dstates[:, t])
-            dh = gates_backward(dh, rz[:, t], n[:, t], g[:, t, :, 2 * units :], states[:, t], dx[:, t], dg[:, t])
+            dh = gates_backward(dh, rz[:, t], n[:, t], g_n[:, t], states[:, t], dx[:, t], dg[:, t])
             dh.baddbmm_(dg[:, t], u)
         dx, dg = dx.flatten(1, 2), dg.flatten(1, 2)  # [K, T·B, 3H]
         dw = torch.bmm(dx.transpose(1, 2), inputs.flatten(1, 2))
