@@ -131,6 +131,15 @@ def test_repeats_and_empty_packages_go(tmp_path: Path) -> None:
     }
 
 
+def test_a_common_name_makes_a_family() -> None:
+    text = "about {} that nobody else has ever written in such words"
+    packages = [
+        debian.Package(name, f"thing of {kind}", (f"{kind} {text.format(kind)}",))
+        for name, kind in (("libfoo2", "ash"), ("python3-foo", "elm"), ("bar", "oak"))
+    ]
+    assert debian.families(packages) == ["libfoo2", "libfoo2", "bar"]
+
+
 def leaks(pairs: list[Pair], paragraphs: Callable[[Pair], list[str]]) -> dict[str, int]:
     """How many keys of each kind are on both sides of a split into train and held out."""
     sides = Sides(DataConfig(), [])
@@ -163,6 +172,7 @@ def test_no_family_is_on_two_sides(tmp_path: Path) -> None:
     assert all(leaks(alone, rare)[kind] > 0 for kind in ("core", "paragraph", "opening"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL, reason="this machine has no Translation-en index")
 def test_no_family_of_the_real_index_is_on_two_sides() -> None:
     packages = debian.distinct((one for path in REAL for one in debian.parse(path, Ledger())), Ledger())

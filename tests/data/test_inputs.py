@@ -11,6 +11,7 @@ import pytest
 
 from bangbang.cli.main import main
 from bangbang.data import Corpus
+from bangbang.data.files import lines
 
 Prepared = Callable[..., Corpus]
 ROWS = [(f"a source of number {n}", f"target {n}") for n in range(60)]
@@ -74,6 +75,12 @@ def test_line_ends_marks_and_odd_separators(tmp_path: Path, prepared: Prepared) 
     assert train.sources(slice(None)) == ["one", odd, "last"]
     assert train.references(slice(None)) == [["eins"], ["zwei"], ["drei"]]
     assert len(corpus.split("valid")) == len(corpus.split("test")) == 1
+
+
+def test_one_carriage_return_is_part_of_the_line_end(tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_bytes(b"a\r\nb\r\r\n\rc\nd\r")
+    assert list(lines(file)) == ["a", "b\r", "\rc", "d"]
 
 
 def test_empty_sides_and_nuls_are_dropped_and_counted(tmp_path: Path, prepared: Prepared) -> None:

@@ -1,6 +1,7 @@
 """From pairs to Arrow: raw text first, then text and token ids side by side, a few thousand rows at a time."""
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bangbang.data.files import write_text
 from bangbang.data.vocabulary import Vocabulary
 from bangbang.symbols import EOS, UNK
 
+ARROW_FILE = "data-00000-of-00001.arrow"
 ROWS = 2_000  # per record batch
 RAW = pa.schema([("source", pa.string()), ("targets", pa.list_(pa.string()))])
 IDS = pa.list_(pa.int32())
@@ -46,7 +49,8 @@ class RawFile:
 
 
 def record_batches(path: Path) -> Iterator[Any]:
-    with pa.memory_map(str(path)) as stored, pa.ipc.open_stream(stored) as stream:
+    # read, not mapped: every page is needed once, and mapped pages would count as this process's memory
+    with pa.OSFile(str(path)) as stored, pa.ipc.open_stream(stored) as stream:
         yield from stream
 
 
@@ -97,14 +101,13 @@ class Encoder:
     def encode(self, raw: Path, folder: Path) -> Iterator[int]:
         """Write a split's folder, yielding the rows done so far; `report` tells of it afterwards."""
         self._source, self._target, self._rows = Side(), Side(), 0
-        encoded = raw.with_suffix(".encoded")
-        with pa.ipc.new_stream(str(encoded), ENCODED) as writer:
+        folder.mkdir()
+        with pa.ipc.new_stream(str(folder / ARROW_FILE), ENCODED) as writer:
             for batch in record_batches(raw):
                 writer.write_batch(self._encode_batch(batch))
                 self._rows += batch.num_rows
                 yield self._rows
-        save(encoded, folder)
-        encoded.unlink()
+        describe(folder, self.fingerprint)
 
     def report(self) -> dict[str, Any]:
         return {
@@ -140,14 +143,18 @@ def flat(sequences: Iterable[list[int]]) -> Iterator[int]:
         yield from ids
 
 
-def save(stream_file: Path, folder: Path) -> None:
-    """Keep an Arrow stream file as a `datasets` folder."""
-    import datasets
+def describe(folder: Path, fingerprint: str) -> None:
+    """Write beside the Arrow file what `datasets.load_from_disk` wants to know of it."""
+    from datasets import DatasetInfo, Features
 
-    quiet = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        datasets.Dataset.from_file(str(stream_file)).save_to_disk(str(folder))
-    finally:
-        if quiet:
-            datasets.enable_progress_bars()
+    DatasetInfo(features=Features.from_arrow_schema(ENCODED)).write_to_directory(str(folder))
+    state: dict[str, Any] = {
+        "_data_files": [{"filename": ARROW_FILE}],
+        "_fingerprint": fingerprint,
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }
+    write_text(folder / "state.json", json.dumps(state, indent=1))

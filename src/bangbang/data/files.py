@@ -82,6 +82,15 @@ def write_text(path: Path, text: str) -> None:
         raise
 
 
+def sync(path: Path) -> None:
+    """Have a file or folder written to the disk itself."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def umask() -> int:
     """The process's file mode mask, which can only be read by setting it."""
     mask = os.umask(0o022)

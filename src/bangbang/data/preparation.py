@@ -16,7 +16,7 @@ import numpy as np
 from bangbang.config import DataConfig, VocabularyConfig
 from bangbang.data.corpus import FORMAT, MANIFEST, SPLITS, VOCABULARY, Corpus
 from bangbang.data.encoding import Encoder, RawFile, texts
-from bangbang.data.files import umask, write_text
+from bangbang.data.files import sync, umask, write_text
 from bangbang.data.pairs import Ledger, Pair, Reader
 from bangbang.data.progress import Progress
 from bangbang.data.readers import open_reader
@@ -163,6 +163,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         raise InputError(f"{folder.parent}: cannot be written ({error.strerror}); choose another data.cache") from None
     try:
         yield temporary
+        for path in temporary.rglob("*"):
+            sync(path)
         temporary.chmod(0o777 & ~umask())
         try:
             temporary.rename(folder)
