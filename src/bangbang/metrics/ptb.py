@@ -6,8 +6,9 @@ starting with "A", say) decides whether "vitamin c." ends in "c" or in "c.".
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from bangbang.metrics.ptb_rules import RULES, Rule
+from bangbang.metrics.ptb_rules import RULES
 from bangbang.metrics.ptb_words import ABBREVIATIONS_BEFORE_CAPITAL, ABBREVIATIONS_BEFORE_LOWER
 
 # coco-caption's list also names -LRB- and its like, but looks for them in upper case after lower-casing: they stay
@@ -15,7 +16,6 @@ PUNCTUATION = frozenset(("''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--
 
 # what the tokeniser takes for a line's end would shift all later captions in coco-caption; here it is a space
 _LINE_ENDS = re.compile("\r\n?|[\n\u2028\u2029\u000b\u000c\u0085]")
-_BLANK = re.compile("[ \t\u00a0\u2000-\u200a\u3000\u200b\u200e\u200f\ufeff\0\x7f]+|(?i:&nbsp;)")
 # most of most captions: a plain word before a space, a comma or a line's end, or a line's last full stop
 _PLAIN = re.compile(r"[A-Za-z]{2,}(?=\.?(?:[ \n]|\Z)|, )|[A-Za-z](?= )|\.(?=\n|\Z)|,(?= )")
 _NOT_PLAIN = re.compile(
@@ -49,21 +49,27 @@ def tokens(text: str) -> Iterator[str]:
         elif (plain := _PLAIN.match(text, position)) and not _NOT_PLAIN.fullmatch(plain.group()):
             yield plain.group()
             position = plain.end()
-        elif blank := _BLANK.match(text, position):
-            position = blank.end()
+        elif found := _longest(text, position):
+            if found.token:
+                yield found.token
+            position = found.next_position
         else:
-            rule, found = _longest(text, position)
-            if rule is None or found is None:
-                position += 1  # untokenisable: left out
-                continue
-            yield rule.written(found.group(1))
-            position = found.end(1) - rule.full_stop_again
+            position += 1  # untokenisable: left out
 
 
-def _longest(text: str, position: int) -> tuple[Rule | None, re.Match[str] | None]:
-    best_rule, best = None, None
+class _Found(NamedTuple):
+    token: str
+    next_position: int
+
+
+def _longest(text: str, position: int) -> _Found | None:
+    """What the rule with the longest match makes of the text at this position; of equals the first."""
+    end, best = position, None
     for rule in RULES:
         found = rule.pattern.match(text, position)
-        if found and (best is None or found.end() > best.end()):
-            best_rule, best = rule, found
-    return best_rule, best
+        if found and found.end() > end:
+            end, best = found.end(), (rule, found)
+    if best is None:
+        return None
+    rule, found = best
+    return _Found(rule.written(found.group(1)), found.end(1) - (1 if rule.full_stop_again else 0))

@@ -36,12 +36,12 @@ _ACRONYM = r"(?:[A-Za-z](?:\.[A-Za-z])*|(?i:canada|sino|korean|eu|japan|non)-(?i
 _DOTTED = r"[A-Za-z](?:\.[A-Za-z])+"
 _SGML = (
     r"<(?:[!?][A-Za-z\-][^>\r\n]*"
-    r"|[A-Za-z][\w:.\-]*(?:[ ]+(?:[A-Za-z][\w:.\-]*[ ]*=[ ]*(?:'[^'\n]*'|\"[^\"\n]*\")|[A-Za-z][\w:.\-]*))*[ ]*/?"
-    r"|/[A-Za-z][\w:.\-]*)[ ]*>"
+    r"|[A-Za-z][A-Za-z0-9_:.\-]*(?:[ ]+(?:[A-Za-z][A-Za-z0-9_:.\-]*[ ]*=[ ]*(?:'[^'\n]*'|\"[^\"\n]*\")|[A-Za-z][A-Za-z0-9_:.\-]*))*[ ]*/?"
+    r"|/[A-Za-z][A-Za-z0-9_:.\-]*)[ ]*>"
 )
 _CAPITAL_WORD = "|".join(SENTENCE_STARTERS)
 _BEFORE_LOWER = rf"(?i:{'|'.join(ABBREVIATIONS_BEFORE_LOWER)}|(?:Ed|Ph)\.D)\."
-_BEFORE_CAPITAL = rf"(?:(?i:{'|'.join(ABBREVIATIONS_BEFORE_CAPITAL)}|a\.k\.a)|[M](?i:iss)|{_ACRONYM})"
+_BEFORE_CAPITAL = rf"(?:(?i:{'|'.join(ABBREVIATIONS_BEFORE_CAPITAL)})|[M](?i:iss)|{_ACRONYM})"
 _FILE_ENDING = (
     "bat|bmp|class|cgi|cpp|c|dll|docx|doc|exe|gif|gz|html|htm|h|jar|java|jpeg|jpg|mov|mp3|pdf|php|pl|png|ppt|ps|py|sql"
     "|tar|txt|wav|xml|x|zip"
@@ -109,7 +109,10 @@ def _always(token: str) -> Callable[[str], str]:
 
 
 class Rule(NamedTuple):
-    """A pattern (group 1: the token), what its token is written as, and whether a final full stop is read again."""
+    """A pattern (group 1: the token), what its token is written as, and whether a final full stop is read again.
+
+    A token written as nothing is left out.
+    """
 
     pattern: re.Pattern[str]
     written: Callable[[str], str] = _same
@@ -139,9 +142,10 @@ RULES: tuple[Rule, ...] = (
     _rule(_APOSTROPHE_WORD),
     _rule(rf"(?i:y){_APOS}", _PLAIN_LETTER),
     _rule(rf"(?i:https?)://[^{_NOT_IN_URL}]{{1,2000}}[^{_NOT_IN_URL}.!?,\-]"),
+    # ",-_" is a range, as in the original: host names without "www." hold no capitals and no digits
     _rule(
         rf"(?:(?i:www)\.(?:[^{_NOT_IN_URL}.!?,]{{1,200}}\.){{1,20}}[a-zA-Z]{{2,4}}"
-        rf"|(?:[^{_NOT_IN_URL}`'.!?,\-_$]{{1,200}}\.){{1,20}}(?i:com|net|org|edu))"
+        rf"|(?:[^{_NOT_IN_URL}`'!,-_$]{{1,200}}\.){{1,20}}(?i:com|net|org|edu))"
         rf"(?:/[^ \t\n\f\r\"<>|()]{{1,2000}}[^{_NOT_IN_URL}.!?,\-])?"
     ),
     _rule(rf"(?:(?i:&lt;)|<)?[a-zA-Z0-9][^{_NOT_IN_URL}\u00a0]{{0,200}}@(?:[^{_NOT_IN_URL}.\u00a0]{{1,200}}\.){{0,20}}"
@@ -210,5 +214,8 @@ RULES: tuple[Rule, ...] = (
         r"[+%&~^|\\\u00a6-\u00a9\u00ac\u00ae-\u00ba\u00d7\u00f7\u0387\u2016\u2017\u2020-\u2023\u2030-\u2038\u203b"
         r"\u203e-\u2042\u2044\u207a-\u207f\u208a-\u208e\u2100-\u214f\u2190-\u2bff\u3012\u30fb\uff01-\uff0f\uff1a-\uff20"
         r"\uff3b-\uff40\uff5b-\uff65]"
+    ),
+    _rule(
+        r"[ \t\u00a0\u2000-\u200a\u3000]+|[\u200b\u200e\u200f\ufeff\x7f\0]|(?i:&nbsp;)", written=_always("")
     ),
 )
