@@ -16,6 +16,7 @@ PUNCTUATION = frozenset(("''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--
 
 # what the tokeniser takes for a line's end would shift all later captions in coco-caption; here it is a space
 _LINE_ENDS = re.compile("\r\n?|[\n\u2028\u2029\u000b\u000c\u0085]")
+_BLANKS = re.compile(" [ \t\u00a0\u2000-\u200a\u3000]*")
 # most of most captions: a plain word before a space, a comma or a line's end, or a line's last full stop
 _PLAIN = re.compile(r"[A-Za-z]{2,}(?=\.?(?:[ \n]|\Z)|, )|[A-Za-z](?= )|\.(?=\n|\Z)|,(?= )")
 _NOT_PLAIN = re.compile(
@@ -44,8 +45,8 @@ def tokens(text: str) -> Iterator[str]:
         if text[position] == "\n":
             yield "\n"
             position += 1
-        elif text[position] == " ":
-            position += 1
+        elif blanks := _BLANKS.match(text, position):
+            position = blanks.end()
         elif (plain := _PLAIN.match(text, position)) and not _NOT_PLAIN.fullmatch(plain.group()):
             yield plain.group()
             position = plain.end()
