@@ -5,87 +5,59 @@ With tf-idf vectors g_n over n-grams, n = 1..4, candidate c and references s_1..
     CIDEr-D_n = 1/m Σ_j  exp(-(l(c) - l(s_j))² / 2σ²)  min(g_n(c), g_n(s_j)) · g_n(s_j) / (|g_n(c)| |g_n(s_j)|)
     score     = 10 · mean over n
 As there: idf = log N - log max(1, df), N and df from the references of the scored set; l is the number of bigrams.
+
+Shapes: N examples, T texts (candidates, then references), E entries of n-grams in references.
 """
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import numpy as np
 
-ORDERS = 4
+from bangbang.metrics.caption_grams import ORDERS, Captions, Entries, matched
+from bangbang.metrics.metric import Array
+
 SIGMA = 6.0
-Gram = tuple[str, ...]
 
 
-class Vector(NamedTuple):
-    """A text's tf-idf weights and Euclidean norms by order, and its number of bigrams."""
-
-    weights: list[dict[Gram, float]]
-    norms: list[float]
-    bigrams: int
-
-
-def gram_counts(words: Sequence[str]) -> list[dict[Gram, int]]:
-    """The n-grams of a text with their numbers, by order."""
-    shifted = [words[start:] for start in range(ORDERS)]
-    counts: list[dict[Gram, int]] = []
-    for order in range(1, ORDERS + 1):
-        found: dict[Gram, int] = {}
-        for gram in zip(*shifted[:order], strict=False):
-            found[gram] = found.get(gram, 0) + 1
-        counts.append(found)
-    return counts
+def cider_scores(captions: Captions, entries: list[Entries]) -> tuple[Array, Array]:
+    """CIDEr-D and CIDEr of every example.  [N], [N]"""
+    examples, owner = captions.examples, captions.owner[captions.examples :]
+    clipped = plain = np.zeros(len(owner))
+    for grams in entries:
+        clipped_cosine, cosine = _cosines(captions, grams)
+        clipped, plain = clipped + clipped_cosine, plain + cosine
+    bigrams = np.maximum(captions.lengths - 1, 0)
+    clipped = clipped * np.exp(-((bigrams[owner] - bigrams[examples:]) ** 2) / (2 * SIGMA**2))
+    references = np.bincount(owner, minlength=examples)
+    clipped, plain = (
+        10.0 * np.bincount(owner, weights=sums, minlength=examples) / (ORDERS * references) for sums in (clipped, plain)
+    )
+    return np.minimum(clipped, 10.0), np.minimum(plain, 10.0)  # rounding must not lift a perfect score above ten
 
 
-def document_frequency(references: Iterable[Sequence[list[dict[Gram, int]]]]) -> Counter[Gram]:
-    """In how many examples' references each n-gram occurs."""
-    frequency: Counter[Gram] = Counter()
-    for texts in references:
-        if len(texts) == 1:
-            for grams in texts[0]:
-                frequency.update(grams.keys())
-        else:
-            frequency.update({gram for text in texts for grams in text for gram in grams})
-    return frequency
+def _cosines(captions: Captions, grams: Entries) -> tuple[Array, Array]:
+    """Clipped and plain cosine between each reference and its candidate, for one order.  [T - N], [T - N]"""
+    examples, owner, texts = captions.examples, captions.owner, len(captions.owner)
+    weight = grams.count * _idf(captions, grams)[grams.gram]  # [all entries]
+    norms = np.sqrt(np.bincount(grams.text, weights=weight**2, minlength=texts))  # [T]
+    ours = slice(0, int(np.searchsorted(grams.text, examples)))
+    theirs = slice(ours.stop, len(grams.text))
+    our_weight, their_weight = matched(
+        owner[grams.text[theirs]] * grams.kinds + grams.gram[theirs],
+        grams.text[ours] * grams.kinds + grams.gram[ours],
+        weight[ours],
+    ), weight[theirs]
+    scale = norms[owner[examples:]] * norms[examples:]
+    reference = grams.text[theirs] - examples  # [E]
+
+    def cosine(products: Array) -> Array:
+        sums = np.bincount(reference, weights=products, minlength=texts - examples)
+        return np.divide(sums, scale, out=np.zeros_like(sums), where=scale > 0)
+
+    return cosine(np.minimum(our_weight, their_weight) * their_weight), cosine(our_weight * their_weight)
 
 
-def cider_scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[tuple[float, float]]:
-    """(CIDEr-D, CIDEr) of every example; texts are tokenised, with blanks between tokens."""
-    our_counts = [gram_counts(text.split()) for text in candidates]
-    their_counts = [[gram_counts(text.split()) for text in texts] for texts in references]
-    log_examples = math.log(len(references))
-    idf = {gram: log_examples - math.log(df) for gram, df in document_frequency(their_counts).items()}
-    scores = []
-    for ours, theirs in zip(our_counts, their_counts, strict=True):
-        vector = _vector(ours, idf, log_examples)
-        pairs = [_similarity(vector, _vector(text, idf, log_examples)) for text in theirs]
-        # rounding must not lift a perfect score above ten
-        clipped, plain = (min(10.0, 10.0 * sum(column) / len(pairs)) for column in zip(*pairs, strict=True))
-        scores.append((clipped, plain))
-    return scores
-
-
-def _vector(counts: list[dict[Gram, int]], idf: dict[Gram, float], unseen: float) -> Vector:
-    weights = [{gram: count * idf.get(gram, unseen) for gram, count in grams.items()} for grams in counts]
-    norms = [math.sqrt(sum([weight * weight for weight in grams.values()])) for grams in weights]
-    return Vector(weights, norms, sum(counts[1].values()))
-
-
-def _similarity(ours: Vector, theirs: Vector) -> tuple[float, float]:
-    """Means over orders: clipped with the length penalty (CIDEr-D), and the plain cosine (CIDEr)."""
-    clipped = plain = 0.0
-    for our, their, our_norm, their_norm in zip(
-        ours.weights, theirs.weights, ours.norms, theirs.norms, strict=True
-    ):
-        if not our_norm or not their_norm:
-            continue
-        products = our_clipped = 0.0
-        for gram, weight in our.items():
-            reference_weight = their.get(gram)
-            if reference_weight is not None:
-                products += weight * reference_weight
-                our_clipped += min(weight, reference_weight) * reference_weight
-        plain += products / (our_norm * their_norm)
-        clipped += our_clipped / (our_norm * their_norm)
-    penalty = math.exp(-((ours.bigrams - theirs.bigrams) ** 2) / (2 * SIGMA**2))
-    return clipped * penalty / ORDERS, plain / ORDERS
+def _idf(captions: Captions, grams: Entries) -> Array:
+    """log N - log max(1, df) of each n-gram; df counts examples with the n-gram in some reference.  [K]"""
+    theirs = grams.of_texts(captions.examples, len(captions.owner))
+    seen = np.unique(captions.owner[theirs.text] * grams.kinds + theirs.gram)
+    frequency = np.bincount(seen % max(1, grams.kinds), minlength=grams.kinds)
+    return np.log(captions.examples) - np.log(np.maximum(1.0, frequency))

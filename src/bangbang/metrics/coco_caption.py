@@ -1,6 +1,5 @@
 """The caption scores of coco-caption (pycocoevalcap 1.2), without Java: BLEU-1..4, ROUGE-L, CIDEr-D and CIDEr."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,7 +7,8 @@ import numpy as np
 from bangbang import __version__
 from bangbang.metrics import lcs
 from bangbang.metrics.bootstrap import Estimate, Resampling, estimates
-from bangbang.metrics.cider import ORDERS, cider_scores, gram_counts
+from bangbang.metrics.caption_grams import ORDERS, Captions, Entries, matched
+from bangbang.metrics.cider import cider_scores
 from bangbang.metrics.metric import Array, check_aligned
 from bangbang.metrics.ptb import tokenize
 
@@ -51,12 +51,10 @@ class CocoCaption:
         """BLEU's hits and totals by order and its two lengths; ROUGE-L, CIDEr-D and CIDEr.  [N, 13]"""
         check_aligned(candidates, references)
         ours, theirs = self._tokens(candidates, references)
-        cider = cider_scores(ours, theirs)
-        rows = [
-            (*bleu_counts(candidate, texts), rouge_l(candidate, texts), *scores)
-            for candidate, texts, scores in zip(ours, theirs, cider, strict=True)
-        ]
-        return np.array(rows, dtype=np.float64)
+        captions = Captions(ours, theirs)
+        entries = list(captions.entries())
+        lcs_scores = [rouge_l(candidate, texts) for candidate, texts in zip(ours, theirs, strict=True)]
+        return np.column_stack([bleu_counts(captions, entries), lcs_scores, *cider_scores(captions, entries)])
 
     def aggregate(self, sums: Array, count: int) -> Array:
         return np.concatenate([_bleu(sums), sums[..., 2 * ORDERS + 2 :] / count], axis=-1)
@@ -73,18 +71,32 @@ class CocoCaption:
         return tokenize(candidates), [[next(flat) for _ in texts] for texts in references]
 
 
-def bleu_counts(candidate: str, references: Sequence[str]) -> list[int]:
-    """Clipped n-gram hits (4), n-grams (4), the candidate's length and the closest reference length."""
-    words = candidate.split()
-    lengths = [len(text.split()) for text in references]
-    most: Counter[tuple[str, ...]] = Counter()
-    for text in references:
-        for grams in gram_counts(text.split()):
-            most |= Counter(grams)
-    hits = [sum(min(count, most[gram]) for gram, count in grams.items()) for grams in gram_counts(words)]
-    totals = [max(0, len(words) - order) for order in range(ORDERS)]
-    closest = min((abs(length - len(words)), length) for length in lengths)[1]
-    return [*hits, *totals, len(words), closest]
+def bleu_counts(captions: Captions, entries: list[Entries]) -> Array:
+    """Clipped n-gram hits (4), n-grams (4), the candidate's length and the closest reference length.  [N, 10]"""
+    lengths = captions.lengths[: captions.examples]
+    hits = [_clipped_hits(captions, grams) for grams in entries]
+    totals = [np.maximum(0, lengths - order) for order in range(ORDERS)]
+    return np.stack([*hits, *totals, lengths, _closest_lengths(captions)], axis=1)
+
+
+def _clipped_hits(captions: Captions, grams: Entries) -> Array:
+    """How many of a candidate's n-grams hit: each at most as often as the reference that has most of it.  [N]"""
+    ours = grams.of_texts(0, captions.examples)
+    theirs = grams.of_texts(captions.examples, len(captions.owner))
+    key = captions.owner[theirs.text] * grams.kinds + theirs.gram
+    order = np.argsort(key, kind="stable")
+    kept, first = np.unique(key[order], return_index=True)
+    most = np.maximum.reduceat(theirs.count[order], first) if len(first) else theirs.count
+    hits = np.minimum(ours.count, matched(ours.text * grams.kinds + ours.gram, kept, most))
+    return np.bincount(ours.text, weights=hits, minlength=captions.examples)
+
+
+def _closest_lengths(captions: Captions) -> Array:
+    """The length of the reference nearest in length to each candidate, the shorter of two.  [N]"""
+    owner, lengths = captions.owner[captions.examples :], captions.lengths[captions.examples :]
+    distance = np.abs(lengths - captions.lengths[owner])
+    order = np.lexsort((lengths, distance, owner))
+    return lengths[order[np.searchsorted(owner[order], np.arange(captions.examples))]]
 
 
 def _bleu(sums: Array) -> Array:
