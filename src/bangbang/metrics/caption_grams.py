@@ -18,18 +18,18 @@ ORDERS = 4
 class Entries(NamedTuple):
     """Which n-grams of one order each text has, and how often; sorted by text, then n-gram.
 
-    text, gram, count: [E]; text numbers candidates first, then references; gram numbers n-grams below `kinds`.
+    text, gram, times: [E]; text numbers candidates first, then references; gram numbers n-grams below `kinds`.
     """
 
     text: Integers
     gram: Integers
-    count: Integers
+    times: Integers
     kinds: int
 
     def of_texts(self, first: int, last: int) -> "Entries":
         """The entries of the texts from `first` up to but without `last`."""
         low, high = np.searchsorted(self.text, [first, last])
-        return Entries(self.text[low:high], self.gram[low:high], self.count[low:high], self.kinds)
+        return Entries(self.text[low:high], self.gram[low:high], self.times[low:high], self.kinds)
 
 
 class Captions:

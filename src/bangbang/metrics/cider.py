@@ -36,21 +36,24 @@ def cider_scores(captions: Captions, entries: list[Entries]) -> tuple[Array, Arr
 def _cosines(captions: Captions, grams: Entries) -> tuple[Array, Array]:
     """Clipped and plain cosine between each reference and its candidate, for one order.  [T - N], [T - N]"""
     examples, owner, texts = captions.examples, captions.owner, len(captions.owner)
-    weight = grams.count * _idf(captions, grams)[grams.gram]  # [all entries]
+    weight = grams.times * _idf(captions, grams)[grams.gram]  # [all entries]
     norms = np.sqrt(np.bincount(grams.text, weights=weight**2, minlength=texts))  # [T]
     ours = slice(0, int(np.searchsorted(grams.text, examples)))
     theirs = slice(ours.stop, len(grams.text))
-    our_weight, their_weight = matched(
-        owner[grams.text[theirs]] * grams.kinds + grams.gram[theirs],
-        grams.text[ours] * grams.kinds + grams.gram[ours],
-        weight[ours],
-    ), weight[theirs]
+    our_weight, their_weight = (
+        matched(
+            owner[grams.text[theirs]] * grams.kinds + grams.gram[theirs],
+            grams.text[ours] * grams.kinds + grams.gram[ours],
+            weight[ours],
+        ),
+        weight[theirs],
+    )
     scale = norms[owner[examples:]] * norms[examples:]
     reference = grams.text[theirs] - examples  # [E]
 
     def cosine(products: Array) -> Array:
         sums = np.bincount(reference, weights=products, minlength=texts - examples)
-        return np.divide(sums, scale, out=np.zeros_like(sums), where=scale > 0)
+        return np.asarray(np.divide(sums, scale, out=np.zeros_like(sums), where=scale > 0))
 
     return cosine(np.minimum(our_weight, their_weight) * their_weight), cosine(our_weight * their_weight)
 
@@ -60,4 +63,4 @@ def _idf(captions: Captions, grams: Entries) -> Array:
     theirs = grams.of_texts(captions.examples, len(captions.owner))
     seen = np.unique(captions.owner[theirs.text] * grams.kinds + theirs.gram)
     frequency = np.bincount(seen % max(1, grams.kinds), minlength=grams.kinds)
-    return np.log(captions.examples) - np.log(np.maximum(1.0, frequency))
+    return np.asarray(np.log(captions.examples) - np.log(np.maximum(1.0, frequency)))

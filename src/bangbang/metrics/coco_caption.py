@@ -7,7 +7,7 @@ import numpy as np
 from bangbang import __version__
 from bangbang.metrics import lcs
 from bangbang.metrics.bootstrap import Estimate, Resampling, estimates
-from bangbang.metrics.caption_grams import ORDERS, Captions, Entries, matched
+from bangbang.metrics.caption_grams import ORDERS, Captions, Entries, Integers, matched
 from bangbang.metrics.cider import cider_scores
 from bangbang.metrics.metric import Array, check_aligned
 from bangbang.metrics.ptb import tokenize
@@ -43,9 +43,7 @@ class CocoCaption:
         resampling: Resampling | None = Resampling(),  # noqa: B008 - immutable
     ) -> dict[str, Estimate]:
         """Corpus scores with bootstrap error bars; `resampling=None` skips those."""
-        return dict(
-            zip(self.names, estimates(self, self.statistics(candidates, references), resampling), strict=True)
-        )
+        return dict(zip(self.names, estimates(self, self.statistics(candidates, references), resampling), strict=True))
 
     def statistics(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Array:
         """BLEU's hits and totals by order and its two lengths; ROUGE-L, CIDEr-D and CIDEr.  [N, 13]"""
@@ -86,12 +84,12 @@ def _clipped_hits(captions: Captions, grams: Entries) -> Array:
     key = captions.owner[theirs.text] * grams.kinds + theirs.gram
     order = np.argsort(key, kind="stable")
     kept, first = np.unique(key[order], return_index=True)
-    most = np.maximum.reduceat(theirs.count[order], first) if len(first) else theirs.count
-    hits = np.minimum(ours.count, matched(ours.text * grams.kinds + ours.gram, kept, most))
-    return np.bincount(ours.text, weights=hits, minlength=captions.examples)
+    most = np.maximum.reduceat(theirs.times[order], first) if len(first) else theirs.times
+    hits = np.minimum(ours.times, matched(ours.text * grams.kinds + ours.gram, kept, most.astype(np.float64)))
+    return np.bincount(ours.text, weights=hits, minlength=captions.examples).astype(np.float64)
 
 
-def _closest_lengths(captions: Captions) -> Array:
+def _closest_lengths(captions: Captions) -> Integers:
     """The length of the reference nearest in length to each candidate, the shorter of two.  [N]"""
     owner, lengths = captions.owner[captions.examples :], captions.lengths[captions.examples :]
     distance = np.abs(lengths - captions.lengths[owner])

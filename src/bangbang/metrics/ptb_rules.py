@@ -34,11 +34,9 @@ _COMMA_LIKE = r"[,;:\u3001]"
 _NOT_IN_URL = r" \t\n\f\r\"<>|(){}"
 _ACRONYM = r"(?:[A-Za-z](?:\.[A-Za-z])*|(?i:canada|sino|korean|eu|japan|non)-(?i:u\.s)|(?i:u\.s\.-u\.(?:k|s\.s\.r)))"
 _DOTTED = r"[A-Za-z](?:\.[A-Za-z])+"
-_SGML = (
-    r"<(?:[!?][A-Za-z\-][^>\r\n]*"
-    r"|[A-Za-z][A-Za-z0-9_:.\-]*(?:[ ]+(?:[A-Za-z][A-Za-z0-9_:.\-]*[ ]*=[ ]*(?:'[^'\n]*'|\"[^\"\n]*\")|[A-Za-z][A-Za-z0-9_:.\-]*))*[ ]*/?"
-    r"|/[A-Za-z][A-Za-z0-9_:.\-]*)[ ]*>"
-)
+_NAME = r"[A-Za-z][A-Za-z0-9_:.\-]*"
+_ATTRIBUTE = rf"{_NAME}[ ]*=[ ]*(?:'[^'\n]*'|\"[^\"\n]*\")"
+_SGML = rf"<(?:[!?][A-Za-z\-][^>\r\n]*|{_NAME}(?:[ ]+(?:{_ATTRIBUTE}|{_NAME}))*[ ]*/?|/{_NAME})[ ]*>"
 _CAPITAL_WORD = "|".join(SENTENCE_STARTERS)
 _BEFORE_LOWER = rf"(?i:{'|'.join(ABBREVIATIONS_BEFORE_LOWER)}|(?:Ed|Ph)\.D)\."
 _BEFORE_CAPITAL = rf"(?:(?i:{'|'.join(ABBREVIATIONS_BEFORE_CAPITAL)})|[M](?i:iss)|{_ACRONYM})"
@@ -119,9 +117,7 @@ class Rule(NamedTuple):
     full_stop_again: bool = False
 
 
-def _rule(
-    token: str, ahead: str = "", written: Callable[[str], str] = _same, full_stop_again: bool = False
-) -> Rule:
+def _rule(token: str, ahead: str = "", written: Callable[[str], str] = _same, full_stop_again: bool = False) -> Rule:
     return Rule(re.compile(f"({token}){ahead}"), written, full_stop_again)
 
 
@@ -148,8 +144,10 @@ RULES: tuple[Rule, ...] = (
         rf"|(?:[^{_NOT_IN_URL}`'!,-_$]{{1,200}}\.){{1,20}}(?i:com|net|org|edu))"
         rf"(?:/[^ \t\n\f\r\"<>|()]{{1,2000}}[^{_NOT_IN_URL}.!?,\-])?"
     ),
-    _rule(rf"(?:(?i:&lt;)|<)?[a-zA-Z0-9][^{_NOT_IN_URL}\u00a0]{{0,200}}@(?:[^{_NOT_IN_URL}.\u00a0]{{1,200}}\.){{0,20}}"
-          rf"[^{_NOT_IN_URL}.\u00a0]{{1,200}}(?:(?i:&gt;)|>)?"),
+    _rule(
+        rf"(?:(?i:&lt;)|<)?[a-zA-Z0-9][^{_NOT_IN_URL}\u00a0]{{0,200}}@(?:[^{_NOT_IN_URL}.\u00a0]{{1,200}}\.){{0,20}}"
+        rf"[^{_NOT_IN_URL}.\u00a0]{{1,200}}(?:(?i:&gt;)|>)?"
+    ),
     _rule(rf"@[a-zA-Z_][a-zA-Z_0-9]*|#{_LETTER}+"),
     _rule(_CLITIC, "[^A-Za-z]", _quote),
     _rule(_NOT, "[^A-Za-z]", _quote),
@@ -164,8 +162,10 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(r"[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}(?:\\?/[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}){1,2}"),
     _rule(r"[A-Z]*\$|#"),
-    _rule("[\u00a2-\u00a5\u0080\u20a0\u20ac\u060b\u0e3f\u20a4\uffe0\uffe1\uffe5\uffe6]",
-          written=lambda text: _CURRENCIES.get(text, text)),
+    _rule(
+        "[\u00a2-\u00a5\u0080\u20a0\u20ac\u060b\u0e3f\u20a4\uffe0\uffe1\uffe5\uffe6]",
+        written=lambda text: _CURRENCIES.get(text, text),
+    ),
     # one letter and a full stop at the end of a sentence are two tokens
     _rule("[A-Za-z]", rf"\.{_SPACE_OR_LINE}+(?:{_CAPITAL_WORD}|{_SGML}){_SPACE_OR_LINE}"),
     _rule(rf"{_ACRONYM}\.", rf"{_SPACE_OR_LINE}+(?:{_CAPITAL_WORD}|{_SGML}){_SPACE_OR_LINE}", full_stop_again=True),
@@ -195,9 +195,7 @@ RULES: tuple[Rule, ...] = (
     _rule("[?!]+"),
     _rule("[.¡¿\u037e\u0589\u061f\u06d4\u0700-\u0702\u07fa\u3002]"),
     _rule("[=/]"),
-    _rule(
-        rf"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(?:-(?:{_DOTTED}\.|[A-Za-z0-9\u00ad]+))+\.", _COMMA_LIKE, _unhyphenated
-    ),
+    _rule(rf"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(?:-(?:{_DOTTED}\.|[A-Za-z0-9\u00ad]+))+\.", _COMMA_LIKE, _unhyphenated),
     _rule(rf"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(?:-(?:{_DOTTED}\.|[A-Za-z0-9\u00ad]+))+", written=_unhyphenated),
     _rule(rf"{_ELIDED}{_ALNUM}+(?:{_HYPHEN}{_ELIDED}{_ALNUM}+)*\.", _COMMA_LIKE),
     _rule(rf"{_ELIDED}{_ALNUM}+(?:{_HYPHEN}{_ELIDED}{_ALNUM}+)*"),
@@ -206,16 +204,12 @@ RULES: tuple[Rule, ...] = (
     _rule("'", r"[A-Za-z][^ \t\n\r\u00a0]", _opening_quote),
     _rule(_CLITIC, written=_quote),
     _rule(_NOT, written=_quote),
-    _rule(
-        rf"''|[`\u2018-\u201f\u0091-\u0094\u2039\u203a\u00ab\u00bb]{{1,2}}|{_APOS}", written=_quote
-    ),
+    _rule(rf"''|[`\u2018-\u201f\u0091-\u0094\u2039\u203a\u00ab\u00bb]{{1,2}}|{_APOS}", written=_quote),
     _rule("<<|>>"),
     _rule(
         r"[+%&~^|\\\u00a6-\u00a9\u00ac\u00ae-\u00ba\u00d7\u00f7\u0387\u2016\u2017\u2020-\u2023\u2030-\u2038\u203b"
         r"\u203e-\u2042\u2044\u207a-\u207f\u208a-\u208e\u2100-\u214f\u2190-\u2bff\u3012\u30fb\uff01-\uff0f\uff1a-\uff20"
         r"\uff3b-\uff40\uff5b-\uff65]"
     ),
-    _rule(
-        r"[ \t\u00a0\u2000-\u200a\u3000]+|[\u200b\u200e\u200f\ufeff\x7f\0]|(?i:&nbsp;)", written=_always("")
-    ),
+    _rule(r"[ \t\u00a0\u2000-\u200a\u3000]+|[\u200b\u200e\u200f\ufeff\x7f\0]|(?i:&nbsp;)", written=_always("")),
 )
