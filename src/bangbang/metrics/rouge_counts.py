@@ -143,21 +143,33 @@ class _Clip:
 def _union_masks(candidate: Text, reference: Text, matched_rows: MatchedRows) -> Iterator[tuple[list[str], list[bool]]]:
     """Each reference sentence, and which of its words are in an LCS with some candidate sentence.
 
-    A candidate sentence is only looked at while it holds a word that is not yet marked: no other can add a mark.
+    Equal sentences are looked at once, and a candidate sentence only while it holds a word that is not yet marked: no
+    other can add a mark.
     """
+    sentences = list(dict.fromkeys(map(tuple, candidate.sentences)))
     holding: dict[str, list[int]] = {}
-    for number, sentence in enumerate(candidate.sentences):
-        for word in set(sentence):
+    for number, words in enumerate(sentences):
+        for word in set(words):
             holding.setdefault(word, []).append(number)
+    masks: dict[tuple[str, ...], list[bool]] = {}
     for sentence in reference.sentences:
-        mask = [False] * len(sentence)
-        seen: set[int] = set()
-        for index, word in enumerate(sentence):
-            for number in holding.get(word, ()):
-                if mask[index]:
-                    break
-                if number not in seen:
-                    seen.add(number)
-                    for row in matched_rows(sentence, candidate.sentences[number]):
-                        mask[row] = True
-        yield sentence, mask
+        key = tuple(sentence)
+        if key not in masks:
+            masks[key] = _union_mask(sentence, sentences, holding, matched_rows)
+        yield sentence, masks[key]
+
+
+def _union_mask(
+    sentence: list[str], candidates: list[tuple[str, ...]], holding: dict[str, list[int]], matched_rows: MatchedRows
+) -> list[bool]:
+    mask = [False] * len(sentence)
+    seen: set[int] = set()
+    for index, word in enumerate(sentence):
+        for number in holding.get(word, ()):
+            if mask[index]:
+                break
+            if number not in seen:
+                seen.add(number)
+                for row in matched_rows(sentence, candidates[number]):
+                    mask[row] = True
+    return mask
