@@ -53,7 +53,7 @@ def _cosines(captions: Captions, grams: Entries) -> tuple[Array, Array]:
 
     def cosine(products: Array) -> Array:
         sums = np.bincount(reference, weights=products, minlength=texts - examples)
-        return np.asarray(np.divide(sums, scale, out=np.zeros_like(sums), where=scale > 0))
+        return np.asarray(np.divide(sums, scale, out=np.zeros(len(sums)), where=scale > 0))
 
     return cosine(np.minimum(our_weight, their_weight) * their_weight), cosine(our_weight * their_weight)
 
