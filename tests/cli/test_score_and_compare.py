@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from bangbang.cli.main import main
+from bangbang.cli.texts import read_lines
 
 HYP, REF, OTHER = "a man riding a wave\nthe cat sat\n\n", "a man rides a wave\nthe cat sat\nnobody\n", "x\ny\nz\n"
 
@@ -40,6 +41,11 @@ def test_score_as_json_has_values_error_bars_and_examples(files, capsys):
     assert result["scores"]["rouge-1.recall"]["value"] == pytest.approx((4 / 5 + 1 + 0) / 3)
     assert result["scores"]["rouge-1.recall"]["standard_error"] > 0
     assert [row["rouge-l.f1"] for row in result["per_example"]] == pytest.approx([0.8, 1.0, 0.0])
+
+
+def test_a_line_ends_at_a_line_feed_and_drops_one_carriage_return(tmp_path):
+    (tmp_path / "lines").write_bytes("a\r\nb\r\r\n\n\u2028c\x0c\rd".encode())
+    assert read_lines(str(tmp_path / "lines")) == ["a", "b\r", "", "\u2028c\x0c\rd"]
 
 
 def test_score_reads_standard_input_and_dos_lines(files, capsys, monkeypatch):

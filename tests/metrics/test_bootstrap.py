@@ -40,6 +40,12 @@ def test_the_standard_error_of_a_mean_is_its_textbook_value():
         assert estimate.high == pytest.approx(column.mean() + 1.96 * estimate.standard_error, abs=0.03)
 
 
+def test_the_standard_error_is_the_sample_deviation_of_the_resampled_scores():
+    (estimate, *_) = estimates(Means(), STATISTICS, Resampling(5))
+    resampled = resampled_sums(STATISTICS, Resampling(5))[:, 0] / len(STATISTICS)
+    assert estimate.standard_error == pytest.approx(resampled.std() * (5 / 4) ** 0.5)
+
+
 def test_chunks_change_nothing(monkeypatch):
     whole = resampled_sums(STATISTICS, Resampling(20))
     monkeypatch.setattr(bootstrap, "_DRAWS_AT_ONCE", 1000)  # two resamples at a time

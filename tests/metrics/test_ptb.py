@@ -45,3 +45,7 @@ def test_any_unicode_gives_one_line_a_caption_without_punctuation(captions):
 def test_long_captions_without_blanks_finish():
     assert tokenize(["a!" * 5000])[0].startswith("a")
     assert tokenize(["x@" * 5000 + "." * 5000])[0]
+
+
+def test_lone_surrogates_are_left_out():
+    assert tokenize(["a\ud800b \ud800"]) == ["a b"]

@@ -59,6 +59,8 @@ def test_several_references_are_summed_or_the_best_is_taken():
     assert averaged[3:] == (6, 4, 3)
     best = Rouge(metrics=("rouge-1",), multi="best").score("a b", references)["rouge-1"]
     assert best[3:] == (4, 2, 2)  # equal recall: the first
+    later = Rouge(metrics=("rouge-1",), multi="best").score("a b", ["a x", "b a", "c"])["rouge-1"]
+    assert later[3:] == (2, 2, 2)
 
 
 def test_bytes_cut_the_whole_text_for_n_grams_but_each_sentence_for_the_lcs():
