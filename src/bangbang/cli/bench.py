@@ -12,6 +12,7 @@ from importlib import import_module
 # name -> module with add_arguments(parser), measure(arguments) -> dict for JSON, table(result) -> rich renderable
 BENCHES = {
     "train-step": "bangbang.bench.train_step",
+    "metrics": "bangbang.bench.metrics",
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from bangbang.errors import InputError
 from bangbang.metrics.metric import Array, Metric
 
-SEED = 12345
+SEED = 1
 _DRAWS_AT_ONCE = 1 << 21
 
 

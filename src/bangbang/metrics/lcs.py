@@ -60,14 +60,20 @@ def matched_rows(x: Sequence[Hashable], y: Sequence[Hashable]) -> list[int]:
 
     From the corner (|x|, |y|): diagonally at a match, else up where c[i-1, j] >= c[i, j-1], else left.
     """
-    if not x or not y:
-        return []
     where = columns(y)
+    # a row whose token y lacks equals the row above, and the way back goes straight up through it
+    kept = [index for index, token in enumerate(x) if token in where]
+    if not kept:
+        return []
+    return [kept[row] for row in _rows_on_the_way(x if len(kept) == len(x) else [x[index] for index in kept], y, where)]
+
+
+def _rows_on_the_way(x: Sequence[Hashable], y: Sequence[Hashable], where: dict[Hashable, int]) -> list[int]:
     block = len(x) if len(x) * len(y) <= _BITS_KEPT else isqrt(len(x)) + 1
     ones = (1 << len(y)) - 1
     starts = _rows(x, where, ones, ones, keep_every=block)
     found: list[int] = []
-    column, below = len(y), len(y) - starts[-1].bit_count()  # below: c at the current cell, LCS still to be found
+    column, below = len(y), len(y) - starts[-1].bit_count()  # below: c at the current cell, the LCS still to be found
     for first in range((len(x) - 1) // block * block, -1, -block):
         part = x[first : first + block]
         rows = _rows(part, where, starts[first // block], ones, keep_every=1)

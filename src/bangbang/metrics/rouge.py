@@ -93,7 +93,7 @@ class Rouge:
         counts = np.array([self._counts(candidate, references)], dtype=np.float64)  # [1, metrics, 3]
         scores = self._ratios(counts)[0]
         return {
-            metric: RougeScore(*map(float, scores[index]), *self._exact(metric, counts[0, index]))
+            metric: RougeScore(*(float(score) for score in scores[index]), *_exact(metric, counts[0, index]))
             for index, metric in enumerate(self.metrics)
         }
 
@@ -143,10 +143,10 @@ class Rouge:
         f1 = np.divide(2 * ratios[..., :1] * ratios[..., 1:], total, out=np.zeros_like(total), where=total > 0)
         return np.concatenate([ratios, f1], axis=-1)
 
-    @staticmethod
-    def _exact(metric: str, counts: Array) -> tuple[float, float, float]:
-        reference, candidate, hits = (float(c) if metric == "rouge-w-1.2" else int(c) for c in counts)
-        return reference, candidate, hits
+
+def _exact(metric: str, counts: Array) -> list[float]:
+    """Counts are whole numbers, except ROUGE-W's weights."""
+    return [float(count) if metric == "rouge-w-1.2" else int(count) for count in counts]
 
 
 def _recall_compared(metric: str, counts: Counts) -> float:
@@ -154,6 +154,6 @@ def _recall_compared(metric: str, counts: Counts) -> float:
     if not counts.reference:
         return 0.0
     if metric == "rouge-w-1.2":
-        return counts.hits / counts.reference ** (1 / WEIGHT)
+        return counts.hits / float(counts.reference ** (1 / WEIGHT))
     recall = counts.hits / counts.reference
     return recall if metric == "rouge-l" else float(f"{recall:.5f}")

@@ -6,6 +6,7 @@ Hits are clipped: a unit of the candidate counts at most as often as the referen
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import combinations
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ MatchedRows = Callable[[Sequence[str], Sequence[str]], list[int]]
 
 
 class Counts(NamedTuple):
-    """Units in the reference, in the candidate, and in both. Whole numbers, but for ROUGE-W, whose units are weighted."""
+    """Units in the reference, in the candidate, and in both: whole numbers, except for the weights of ROUGE-W."""
 
     reference: float
     candidate: float
@@ -34,9 +35,7 @@ def n_grams(order: int, candidate: Text, reference: Text) -> Counts:
 
 
 def _grams(words: list[str], order: int) -> Sequence[Hashable]:
-    if order == 1:
-        return words
-    return list(zip(*(words[start:] for start in range(order)), strict=False))
+    return words if order == 1 else list(zip(*[words[start:] for start in range(order)], strict=False))
 
 
 def clipped_hits(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> int:
@@ -46,7 +45,7 @@ def clipped_hits(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> int:
     if not shared or len(our_kinds) == len(ours) or len(their_kinds) == len(theirs):
         return len(shared)  # one side repeats nothing, so each shared unit hits once
     if len(ours) <= _FEW_UNITS and len(theirs) <= _FEW_UNITS:
-        return sum(min(ours.count(unit), theirs.count(unit)) for unit in shared)
+        return sum([min(ours.count(unit), theirs.count(unit)) for unit in shared])
     return (Counter(ours) & Counter(theirs)).total()
 
 
@@ -56,7 +55,7 @@ def skip_bigrams(with_words: bool, candidate: Text, reference: Text) -> Counts:
     The script's loop over first words ends before the last word of a text, so SU never counts that word.
     """
     ours, theirs = candidate.words, reference.words
-    sizes = [len(words) * (len(words) - 1) // 2 for words in (theirs, ours)]
+    sizes = [comb(len(words), 2) for words in (theirs, ours)]
     hits = _pair_hits(ours, theirs)
     if with_words:
         sizes = [size + max(0, len(words) - 1) for size, words in zip(sizes, (theirs, ours), strict=True)]
@@ -141,26 +140,36 @@ class _Clip:
         return True
 
 
-def _union_masks(
-    candidate: Text, reference: Text, matched_rows: MatchedRows
-) -> Iterator[tuple[list[str], list[bool]]]:
+def _union_masks(candidate: Text, reference: Text, matched_rows: MatchedRows) -> Iterator[tuple[list[str], list[bool]]]:
     """Each reference sentence, and which of its words are in an LCS with some candidate sentence.
 
-    A candidate sentence is only looked at while it holds a word that is not yet marked: no other can add a mark.
+    Equal sentences are looked at once, and a candidate sentence only while it holds a word that is not yet marked: no
+    other can add a mark.
     """
+    sentences = list(dict.fromkeys(map(tuple, candidate.sentences)))
     holding: dict[str, list[int]] = {}
-    for number, sentence in enumerate(candidate.sentences):
-        for word in set(sentence):
+    for number, words in enumerate(sentences):
+        for word in set(words):
             holding.setdefault(word, []).append(number)
+    masks: dict[tuple[str, ...], list[bool]] = {}
     for sentence in reference.sentences:
-        mask = [False] * len(sentence)
-        seen: set[int] = set()
-        for index, word in enumerate(sentence):
-            for number in holding.get(word, ()):
-                if mask[index]:
-                    break
-                if number not in seen:
-                    seen.add(number)
-                    for row in matched_rows(sentence, candidate.sentences[number]):
-                        mask[row] = True
-        yield sentence, mask
+        key = tuple(sentence)
+        if key not in masks:
+            masks[key] = _union_mask(sentence, sentences, holding, matched_rows)
+        yield sentence, masks[key]
+
+
+def _union_mask(
+    sentence: list[str], candidates: list[tuple[str, ...]], holding: dict[str, list[int]], matched_rows: MatchedRows
+) -> list[bool]:
+    mask = [False] * len(sentence)
+    seen: set[int] = set()
+    for index, word in enumerate(sentence):
+        for number in holding.get(word, ()):
+            if mask[index]:
+                break
+            if number not in seen:
+                seen.add(number)
+                for row in matched_rows(sentence, candidates[number]):
+                    mask[row] = True
+    return mask

@@ -38,8 +38,12 @@ _STEP_4_SUFFIX = re.compile("(?:al|ance|ence|er|ic|able|ible|ant|ement|ou|ism|at
 def exceptions() -> dict[str, str]:
     """WordNet's irregular forms as ROUGE-1.5.5 ships them: word -> base form."""
     text = files("bangbang.metrics").joinpath("irregular_forms.txt").read_text(encoding="ascii")
-    lines = (line.split() for line in text.splitlines() if not line.startswith("#"))
-    return {word: base for word, base in lines}
+    table = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            word, base = line.split()
+            table[word] = base
+    return table
 
 
 @lru_cache(maxsize=CACHED_WORDS)

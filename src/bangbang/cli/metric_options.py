@@ -1,0 +1,97 @@
+"""The options by which `bangbang score` and `bangbang compare` choose a metric, and the metric they stand for."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from bangbang.errors import InputError
+
+if TYPE_CHECKING:
+    from bangbang.metrics import Metric, Resampling
+
+METRICS = ("rouge", "coco", "bleu", "chrf", "ter")
+EVERY_ROUGE = ("rouge-1", "rouge-2", "rouge-3", "rouge-4", "rouge-l", "rouge-w-1.2", "rouge-s", "rouge-su")
+
+
+class RougePreset(NamedTuple):
+    """A published way to run ROUGE-1.5.5; `part` is what was read from its output."""
+
+    max_bytes: int | None
+    metrics: tuple[str, ...]
+    part: str
+
+
+# both stem: -m
+PRESETS = {"duc2004": RougePreset(75, EVERY_ROUGE[:6], "recall"), "pyrouge": RougePreset(None, EVERY_ROUGE, "")}
+
+
+def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that both verbs share."""
+    parser.add_argument("--metric", choices=METRICS, default="rouge", help="which family of scores (rouge)")
+    rouge = parser.add_argument_group("options of --metric rouge")
+    rouge.add_argument("--stem", action="store_true", help="stem words, as ROUGE-1.5.5 -m does")
+    rouge.add_argument("--bytes", type=int, metavar="N", help="cut all texts after N bytes, as -b does")
+    rouge.add_argument(
+        "--multi", choices=("average", "best"), help="several references: all as one (-f A, default) or the best (-f B)"
+    )
+    rouge.add_argument("--rouge", metavar="NAMES", help=f"which of {','.join(EVERY_ROUGE)} (those of 1, 2, 3 and l)")
+    rouge.add_argument("--sentence-break", metavar="MARK", help="what separates sentences within a line, such as <q>")
+    rouge.add_argument(
+        "--preset",
+        choices=tuple(PRESETS),
+        help="duc2004: --stem --bytes 75, recall, made for four references; pyrouge: --stem, all scores",
+    )
+    bars = parser.add_argument_group("error bars")
+    bars.add_argument("--resamples", type=int, metavar="N", help="how many bootstrap resamples (1000)")
+    bars.add_argument("--seed", type=int, metavar="N", help="of the resampling (1)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def metric_of(arguments: argparse.Namespace) -> "Metric":
+    """The metric that the options name."""
+    from bangbang.metrics import CocoCaption, Rouge, SacreBleu
+    from bangbang.metrics.rouge import DEFAULT_METRICS
+
+    if arguments.metric == "rouge":
+        preset = PRESETS.get(arguments.preset, RougePreset(None, DEFAULT_METRICS, ""))
+        max_bytes = preset.max_bytes if arguments.bytes is None else arguments.bytes
+        stem = arguments.stem or arguments.preset is not None
+        metrics = arguments.rouge.split(",") if arguments.rouge else preset.metrics
+        return Rouge(stem, max_bytes, arguments.multi or "average", metrics)
+    for name in ("stem", "bytes", "multi", "rouge", "sentence_break", "preset"):
+        if getattr(arguments, name):
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} is an option of --metric rouge, not of --metric {arguments.metric}")
+    return CocoCaption() if arguments.metric == "coco" else SacreBleu(arguments.metric)
+
+
+def resampling_of(arguments: argparse.Namespace) -> "Resampling":
+    """How the options say to resample."""
+    from bangbang.metrics import Resampling
+
+    given = {name: getattr(arguments, name) for name in ("resamples", "seed") if getattr(arguments, name) is not None}
+    return Resampling(**given)
+
+
+def with_sentences(texts: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+    """Texts with a line feed for each --sentence-break."""
+    mark = arguments.sentence_break
+    return [text.replace(mark, "\n") for text in texts] if mark else list(texts)
+
+
+def shown_names(metric: "Metric", arguments: argparse.Namespace) -> list[str]:
+    """The scores that a table shows: for DUC-2004 recall only, as it was judged."""
+    preset = PRESETS.get(arguments.preset)
+    return [name for name in metric.names if preset is None or name.endswith(preset.part)]
+
+
+def headline(metric: "Metric", arguments: argparse.Namespace) -> str:
+    """The one score that examples are ranked by."""
+    names = shown_names(metric, arguments)
+    usual = ("rouge-l.f1", "rouge-l.recall", "cider-d")
+    return next((name for name in usual if name in names), names[-1])
+
+
+def number(value: float, arguments: argparse.Namespace, sign: str = "") -> str:
+    """A score as its home programs print it: sacrebleu's run to 100 and get two decimals."""
+    return f"{value:{sign}.{4 if arguments.metric in ('rouge', 'coco') else 2}f}"

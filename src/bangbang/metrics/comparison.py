@@ -1,0 +1,101 @@
+"""Is system A better than system B, or did it get lucky on these examples? Two tests on paired examples.
+
+paired bootstrap (Koehn 2004, with the shift of Riezler & Maxwell 2005):
+    resample examples; p = how often |d* - mean d*| >= |d|
+approximate randomisation (Noreen 1989):
+    swap the two systems' outputs at random, example by example; p = how often |d'| >= |d|
+d is the observed difference A - B; both p-values count the observation itself, (1 + hits) / (1 + R).
+
+Shapes: N examples, S statistics, M scores, R resamples.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bangbang.errors import InputError
+from bangbang.metrics.bootstrap import Estimate, Resampling, estimates, interval, resampled_sums
+from bangbang.metrics.metric import Array, Metric
+
+_DRAWS_AT_ONCE = 1 << 21
+_ROUNDING = 1e-12  # differences closer than this are equal
+
+
+@dataclass(frozen=True)
+class ScoreComparison:
+    """One score of two systems; `difference` is A - B with its bootstrap error bars."""
+
+    a: Estimate
+    b: Estimate
+    difference: Estimate
+    p_bootstrap: float
+    p_randomisation: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems under every score of a metric, and each example's difference A - B.  [N, M]"""
+
+    scores: dict[str, ScoreComparison]
+    differences: Array
+    signature: str
+
+    def moved_most(self, name: str, number: int) -> list[tuple[int, float]]:
+        """The examples whose score differs most, with the difference A - B; none that do not differ."""
+        column = self.differences[:, list(self.scores).index(name)]
+        order = np.argsort(-np.abs(column), kind="stable")[:number]
+        return [(int(index), float(column[index])) for index in order if column[index]]
+
+
+def compare(
+    metric: Metric,
+    candidates_a: Sequence[str],
+    candidates_b: Sequence[str],
+    references: Sequence[Sequence[str]],
+    resampling: Resampling = Resampling(),  # noqa: B008 - immutable
+) -> Comparison:
+    """Score two systems on the same examples and test their difference."""
+    if len(candidates_a) != len(candidates_b):
+        raise InputError(f"the systems differ in length: {len(candidates_a)} and {len(candidates_b)} candidates")
+    a, b = (metric.statistics(candidates, references) for candidates in (candidates_a, candidates_b))
+    estimates_a, estimates_b = (estimates(metric, statistics, resampling) for statistics in (a, b))
+    observed = np.array([ours.value - theirs.value for ours, theirs in zip(estimates_a, estimates_b, strict=True)])
+    # equal seeds draw equal examples for both systems: that is what pairs them
+    resampled = metric.aggregate(resampled_sums(a, resampling), len(a))  # [R, M]
+    resampled = resampled - metric.aggregate(resampled_sums(b, resampling), len(b))
+    p_bootstrap = _p_value(resampled - resampled.mean(axis=0), observed)
+    p_randomisation = _p_value(_swapped_differences(metric, a, b, resampling), observed)
+    bars = zip(observed, resampled.std(axis=0, ddof=1), *interval(resampled, resampling.confidence), strict=True)
+    differences = [Estimate(*map(float, row)) for row in bars]
+    scores = map(ScoreComparison, estimates_a, estimates_b, differences, p_bootstrap, p_randomisation)
+    return Comparison(
+        dict(zip(metric.names, scores, strict=True)),
+        metric.per_example(a) - metric.per_example(b),
+        f"{metric.signature}|{resampling.signature}",
+    )
+
+
+def _p_value(under_null: Array, observed: Array) -> list[float]:
+    """How often chance alone gives a difference as large.  [R, M], [M] -> M numbers"""
+    hits = (np.abs(under_null) >= np.abs(observed) - _ROUNDING).sum(axis=0)
+    return [float((1 + count) / (1 + len(under_null))) for count in hits]
+
+
+def _swapped_differences(metric: Metric, a: Array, b: Array, resampling: Resampling) -> Array:
+    """Differences after random swaps: A' = B + swaps @ (A - B), B' = A - swaps @ (A - B).  [R, M]"""
+    parts = []
+    for kept in _coins(len(a), resampling):  # [chunk, N]
+        moved = kept @ (a - b)  # [chunk, S]
+        ours, theirs = b.sum(axis=0) + moved, a.sum(axis=0) - moved
+        parts.append(metric.aggregate(ours, len(a)) - metric.aggregate(theirs, len(a)))
+    return np.concatenate(parts)
+
+
+def _coins(examples: int, resampling: Resampling) -> Iterator[Array]:
+    generator = np.random.default_rng(resampling.seed)
+    chunk = max(1, _DRAWS_AT_ONCE // examples)
+    for start in range(0, resampling.resamples, chunk):
+        rows = min(chunk, resampling.resamples - start)
+        octets = generator.integers(0, 256, size=(rows, (examples + 7) // 8), dtype=np.uint8)
+        yield np.unpackbits(octets, axis=1, count=examples).astype(np.float64)

@@ -1,0 +1,52 @@
+"""BLEU, chrF and TER by sacrebleu, with its options and its signature; scores run from 0 to 100 as there."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any, Literal
+
+import numpy as np
+
+from bangbang.metrics.metric import Array, check_aligned
+
+
+class SacreBleu:
+    """One of sacrebleu's corpus metrics with its defaults.
+
+    sacrebleu itself compares systems by the two methods used here (`_extract_corpus_statistics` and
+    `_compute_score_from_stats`); it has no public ones that keep statistics apart from scores.
+    """
+
+    def __init__(self, metric: Literal["bleu", "chrf", "ter"]) -> None:
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
+        from sacrebleu.metrics.ter import TER
+
+        makers: dict[str, Any] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+        self.names = (metric,)
+        self._metric = makers[metric]()
+        # a sentence shorter than four words has no 4-gram: sacrebleu's sentence BLEU then stops at its longest order
+        self._sentence_metric = BLEU(effective_order=True) if metric == "bleu" else self._metric
+        self._metric.num_refs = "unscored"  # sacrebleu sets the number when it sees references
+
+    @property
+    def signature(self) -> str:
+        return f"{self.names[0]}|{self._metric.get_signature().format()}"
+
+    def statistics(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Array:
+        check_aligned(candidates, references)
+        # sacrebleu takes documents of references, with None where an example has fewer than others
+        documents = [list(document) for document in zip_longest(*references)]
+        return np.array(self._metric._extract_corpus_statistics(list(candidates), documents), dtype=np.float64)
+
+    def aggregate(self, sums: Array, count: int) -> Array:
+        return _scores(self._metric, sums)
+
+    def per_example(self, statistics: Array) -> Array:
+        return _scores(self._sentence_metric, statistics)
+
+
+def _scores(metric: Any, sums: Array) -> Array:
+    """[..., S] -> [..., 1]"""
+    rows = sums.reshape(-1, sums.shape[-1])
+    scores = [metric._compute_score_from_stats(row.tolist()).score for row in rows]
+    return np.array(scores, dtype=np.float64).reshape(*sums.shape[:-1], 1)
