@@ -8,7 +8,11 @@ state.value()                                 # R(z_{1:t} | y)  [B]
 """
 
 from bangbang.rewards.bleu import Bleu, Gleu
+from bangbang.rewards.cider_d import CiderD
+from bangbang.rewards.document_frequency import DocumentFrequency
+from bangbang.rewards.edit_distance import EditDistance
 from bangbang.rewards.increments import Increments, dense, look_up
+from bangbang.rewards.metric import Metric
 from bangbang.rewards.protocol import Reward, RewardState
 from bangbang.rewards.references import References
 from bangbang.rewards.rouge_l import RougeL
@@ -18,11 +22,15 @@ from bangbang.rewards.sums import Sum
 
 __all__ = [
     "Bleu",
+    "CiderD",
+    "DocumentFrequency",
     "Dup",
+    "EditDistance",
     "Eos",
     "Gleu",
     "Increments",
     "Length",
+    "Metric",
     "References",
     "Reward",
     "RewardState",

@@ -27,9 +27,12 @@ class Bleu(NgramReward):
     def __init__(self, max_n: int = 4, *, start_symbol: bool = True) -> None:
         super().__init__(range(1, max_n + 1), start_symbol, "mean")
 
-    def score(self, matches: Tensor, length: int, references: References) -> Tensor:
-        penalty = brevity_penalty(length, references.lengths).to(matches.dtype)  # [B]
-        return penalty[:, None, None] * smoothed_precision(matches, self.totals(length, matches))
+    def sizes(self, references: References) -> Tensor:
+        return references.lengths
+
+    def score(self, matches: Tensor, length: int, sizes: Tensor) -> Tensor:
+        penalty = brevity_penalty(length, sizes).to(matches.dtype)  # [B]
+        return penalty[:, None, None] * smoothed_precision(matches, sizes.new_tensor(self.totals(length)))
 
 
 def brevity_penalty(length: int, reference_lengths: Tensor) -> Tensor:
@@ -42,12 +45,12 @@ def brevity_penalty(length: int, reference_lengths: Tensor) -> Tensor:
 
 
 def smoothed_precision(matches: Tensor, in_candidate: Tensor) -> Tensor:
-    """Geometric mean of p_n over the orders that the candidate has, smoothed: [..., N], [N] -> [...]"""
+    """Geometric mean of p_n over the orders that the candidate has, smoothed: [..., N, P], [N] -> [..., P]"""
     orders = int((in_candidate > 0).sum())
-    matches, in_candidate = matches[..., :orders], in_candidate[:orders]
+    matches, in_candidate = matches[..., :orders, :], in_candidate[:orders, None]
     missed = matches == 0
-    smoothed = matches.where(~missed, 0.5 ** missed.cumsum(-1).to(matches.dtype))
-    return (smoothed / in_candidate).prod(-1) ** (1 / orders) * ~missed.all(-1)
+    smoothed = matches.where(~missed, 0.5 ** missed.cumsum(-2).to(matches.dtype))
+    return (smoothed / in_candidate).prod(-2) ** (1 / orders) * ~missed.all(-2)
 
 
 class Gleu(NgramReward):
@@ -62,7 +65,8 @@ class Gleu(NgramReward):
     def __init__(self, max_n: int = 4, *, start_symbol: bool = True, several: Literal["mean", "best"] = "best") -> None:
         super().__init__(range(1, max_n + 1), start_symbol, several)
 
-    def score(self, matches: Tensor, length: int, references: References) -> Tensor:
-        in_candidate = self.totals(length, matches).sum()
-        in_reference = self.totals(references.lengths, matches).sum(-1)  # [B, M]
-        return matches.sum(-1) / in_reference.maximum(in_candidate)[:, :, None]
+    def sizes(self, references: References) -> Tensor:
+        return super().sizes(references).sum(2)  # [B, M]
+
+    def score(self, matches: Tensor, length: int, sizes: Tensor) -> Tensor:
+        return matches.sum(2) / sizes.clamp(min=sum(self.totals(length)))[:, :, None]

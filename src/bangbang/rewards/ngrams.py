@@ -1,11 +1,10 @@
 """n-grams of a growing sequence that occur in its references, clipped, and the rewards made of their counts.
 
 B rows · M references per row · G scores per row (M, or 1 where references are pooled) · T reference positions
-N n-gram orders · P = 2^N sets of orders · U candidate slots
+N n-gram orders · P sets of orders · U candidate slots
 
 The next token v completes one n-gram of each order. Which of these match says everything about v that such a reward
-can see: a set of orders, written as a number whose bit i stands for the i-th order. A step computes one score per
-set, then looks up each candidate's set.
+can see: a set of orders. A step computes one score per set, then looks up each candidate's set.
 """
 
 from abc import abstractmethod
@@ -20,11 +19,16 @@ from bangbang.rewards.rows import PerRow
 from bangbang.rewards.state import BaseReward, ScoredState, Several, checked_several
 
 
-def ngram_totals(lengths: Tensor | int, orders: Sequence[int], start_symbol: bool, like: Tensor) -> Tensor:
-    """Number of n-grams: max(0, L - n + 1), and one more for n ≥ 2 where `<s>` counts. [...] -> [..., N]"""
-    offsets = [0 if n == 1 else start_symbol + 1 - n for n in orders]
-    offset = torch.tensor(offsets, dtype=like.dtype, device=like.device)
-    return ((lengths[..., None] if isinstance(lengths, Tensor) else lengths) + offset).clamp(min=0)
+def ngram_total(length: int, n: int, start_symbol: bool) -> int:
+    """Number of n-grams of a sequence: max(0, L - n + 1), and one more for n ≥ 2 where `<s>` counts."""
+    return max(0, length - n + 1 + (start_symbol and n > 1))
+
+
+def ngram_totals(lengths: Tensor, orders: Sequence[int], start_symbol: bool) -> Tensor:
+    """The same for many sequences: [...] -> [..., N]"""
+    longest = int(lengths.max()) if lengths.numel() else 0
+    table = [[ngram_total(length, n, start_symbol) for n in orders] for length in range(longest + 1)]
+    return torch.tensor(table, device=lengths.device)[lengths]
 
 
 def ngram_counts(words: Tensor, orders: Sequence[int], start_symbol: bool, pooled: bool) -> Tensor:
@@ -46,41 +50,53 @@ def ngram_counts(words: Tensor, orders: Sequence[int], start_symbol: bool, poole
         before[:, :, 1:, :, 1:] = (context & same)[:, :, :-1, :, :-1]
         before[:, :, 0, :, 0] = start_symbol and n == 1
         context = before
-    return torch.stack(counts, dim=2).to(torch.int32)
+    return torch.stack(counts, dim=2)
 
 
 class NgramMatches(PerRow):
-    """Which n-grams the next token could complete, given z so far: O(N·T) per row and step.
+    """Which n-grams the next token could complete, given z so far: O(T) per row and step.
 
-    contexts[j] is how many tokens before reference position j are the last tokens of z (at most max n - 1), so an
-    n-gram that ends at j can be completed iff contexts[j] ≥ n - 1 and y_j follows. `left` is its clipped count less
-    the times z has it: all positions of one n-gram are matched together and count down together.
+    Each reference position j has a number with one field of bits per order, all orders handled at once:
+    `left`, how often the n-gram that ends at j may still be matched; `reached`, 1 iff z ends with the n - 1 tokens
+    before j. So y_j as the next token matches the n-grams that are reached and of which some are left. All positions
+    of one n-gram are reached together and count down together.
     """
 
     def __init__(self, references: References, orders: Sequence[int], start_symbol: bool, pooled: bool = False) -> None:
         self.words = references.words
-        self.longest = max(orders) - 1
-        self.left = ngram_counts(references.words, orders, start_symbol, pooled)  # [B, M, N, T]
-        self.contexts = torch.zeros_like(references.words, dtype=torch.int32)  # [B, M, T]
-        self.contexts[:, :, 0] = int(start_symbol)
-        self.needed = Constant(torch.tensor([n - 1 for n in orders], dtype=torch.int32, device=self.words.device))
+        self.field = field = 60 // max(orders)  # bits per order
+        if self.words.shape[2] >= 2 ** (field - 1):
+            raise InputError(f"references of {self.words.shape[2]} tokens are too long for {max(orders)}-grams")
+        self.ones = sum(1 << field * n for n in range(max(orders)))  # 1 in every field
+        counts = ngram_counts(references.words, orders, start_symbol, pooled)  # [B, M, N, T]
+        shifts = torch.tensor([field * (n - 1) for n in orders], device=self.words.device)
+        self.left = (counts << shifts[:, None]).sum(2)  # [B, M, T]
+        self.reached = torch.ones_like(self.words)  # [B, M, T]
+        if start_symbol:
+            self.reached[:, :, 0] += 1 << field
 
-    def reached(self) -> Tensor:
-        """Whether z ends with the first n - 1 tokens of the n-gram that ends at each position. [B, M, N, T]"""
-        return self.contexts[:, :, None, :] >= self.needed.tensor[:, None]
+    def sets(self) -> Tensor:
+        """The orders of which y_j would be one more match, 1 in the field of each. [B, M, T]"""
+        # adding the largest number without its top bit sets the top bit of every field that is not zero
+        some_left = self.left + self.ones * (2 ** (self.field - 1) - 1) >> (self.field - 1)
+        sets: Tensor = self.reached & some_left & self.ones
+        return sets
 
-    def hits(self) -> Tensor:
-        """Whether y_j would be one more match of order n. [B, M, N, T]"""
-        return self.reached() & (self.left > 0)
+    def set_numbers(self, sets: Tensor) -> Tensor:
+        """Sets of orders as small numbers, bit n - 1 for order n: 2^field ≡ 2 modulo 2^field - 2."""
+        numbers: Tensor = sets % (2**self.field - 2)
+        return numbers
 
-    def follow(self, tokens: Tensor) -> Tensor:
-        """Append z_t; gives where it stands in the references. [B, M, T]"""
+    def follow(self, tokens: Tensor, sets: Tensor) -> Tensor:
+        """Append z_t, given the `sets` before it; gives the orders that it matches where it stands. [B, M, T]"""
         here = self.words == tokens[:, None, None]
-        self.left = self.left - (self.reached() & here[:, :, None]).int()
-        contexts = torch.zeros_like(self.contexts)
-        contexts[:, :, 1:] = ((self.contexts + 1) * here)[:, :, :-1]
-        self.contexts = contexts.clamp_(max=self.longest)
-        return here
+        matched = sets * here
+        self.left = self.left - matched
+        # what is reached at j + 1 is one token longer than what z_t reached at j; n = 1 is always reached
+        longer = (self.reached * here)[:, :, :-1] << self.field & self.ones
+        self.reached = torch.ones_like(self.words)
+        self.reached[:, :, 1:] += longer
+        return matched
 
 
 class Constant:
@@ -96,19 +112,23 @@ class NgramReward(BaseReward):
     pooled = False  # whether several references are one bag of n-grams, each clipped by its largest count
 
     def __init__(self, orders: Sequence[int], start_symbol: bool, several: str) -> None:
-        if not orders or min(orders) < 1 or len(set(orders)) < len(orders):
-            raise InputError(f"n-gram orders must be distinct and at least 1, not {tuple(orders)}")
+        if not orders or min(orders) < 1 or max(orders) > 6 or len(set(orders)) < len(orders):
+            raise InputError(f"n-gram orders must be distinct and between 1 and 6, not {tuple(orders)}")
         self.orders = tuple(sorted(orders))
         self.start_symbol = start_symbol
         self.several: Several = checked_several(several)
 
     @abstractmethod
-    def score(self, matches: Tensor, length: int, references: References) -> Tensor:
-        """R of a candidate of `length` tokens for several sets of clipped matches: [B, G, P, N] -> [B, G, P]"""
+    def score(self, matches: Tensor, length: int, sizes: Tensor) -> Tensor:
+        """R of a candidate of `length` tokens for several sets of clipped matches: [B, G, N, P] -> [B, G, P]"""
 
-    def totals(self, lengths: Tensor | int, like: Tensor) -> Tensor:
-        """Number of n-grams of each order: [...] -> [..., N]"""
-        return ngram_totals(lengths, self.orders, self.start_symbol, like)
+    def sizes(self, references: References) -> Tensor:
+        """What `score` needs to know of the references: their number of n-grams, if nothing else. [B, M, N]"""
+        return ngram_totals(references.lengths, self.orders, self.start_symbol)
+
+    def totals(self, length: int) -> list[int]:
+        """Number of n-grams of a candidate, by order."""
+        return [ngram_total(length, n, self.start_symbol) for n in self.orders]
 
     def begin(self, references: References) -> "NgramState":
         return NgramState(self, references)
@@ -118,35 +138,35 @@ class NgramState(ScoredState):
     def __init__(self, reward: NgramReward, references: References) -> None:
         super().__init__(references, reward.several, scores=1 if reward.pooled else None)
         self.reward = reward
+        self.sizes = reward.sizes(references)
         self.ngrams = NgramMatches(references, reward.orders, reward.start_symbol, reward.pooled)
         rows, groups = self.scores.shape
         self.slots = references.slots.reshape(rows, groups, -1)  # [B, G, T], or [B, 1, M * T]
         self.matches = self.scores.new_zeros(rows, groups, len(reward.orders))
-        sets = torch.arange(2 ** len(reward.orders), device=self.slots.device)
-        powers = 2 ** torch.arange(len(reward.orders), device=self.slots.device)
-        self.powers = Constant(powers)  # [N]
-        self.members = Constant((sets[:, None] & powers > 0).to(self.scores.dtype))  # [P, N]
+        sets = torch.arange(2 ** max(reward.orders), device=self.slots.device)
+        bits = torch.tensor([2 ** (n - 1) for n in reward.orders], device=self.slots.device)
+        self.members = Constant((sets & bits[:, None] > 0).to(self.scores.dtype))  # [N, P]
         self.ahead: tuple[Tensor, Tensor] | None = None
 
     def look_ahead(self) -> tuple[Tensor, Tensor]:
-        """The set of orders that each y_j would match, and the score after each set. [B, G, T], [B, G, P]"""
+        """The set of orders that each y_j would match, and the score after each set. [B, M, T], [B, G, P]"""
         if self.ahead is None:
-            sets = (self.ngrams.hits() * self.powers.tensor[:, None]).sum(2)  # [B, M, N, T] -> [B, M, T]
-            matches = self.matches[:, :, None] + self.members.tensor
-            self.ahead = sets.view_as(self.slots), self.reward.score(matches, self.t + 1, self.references)
+            matches = self.matches[:, :, :, None] + self.members.tensor
+            self.ahead = self.ngrams.sets(), self.reward.score(matches, self.t + 1, self.sizes)
         return self.ahead
 
     def next_scores(self) -> Tensor:
         sets, scores = self.look_ahead()
         width = self.references.candidates.shape[1] + 1
         # of all positions of a token the one with the longest context has all the others' orders: the largest number
-        chosen = sets.new_zeros(*sets.shape[:2], width).scatter_reduce_(2, self.slots, sets, "amax")  # [B, G, U + 1]
-        return scores.gather(2, chosen)
+        chosen = sets.new_zeros(*scores.shape[:2], width)  # [B, G, U + 1]
+        chosen.scatter_reduce_(2, self.slots, sets.view_as(self.slots), "amax")
+        return scores.gather(2, self.ngrams.set_numbers(chosen))
 
     def follow_scores(self, tokens: Tensor) -> Tensor:
         sets, scores = self.look_ahead()
-        here = self.ngrams.follow(tokens).view_as(sets)
-        chosen = (sets * here).amax(2)  # [B, G]
-        self.matches = self.matches + self.members.tensor[chosen]
+        matched = self.ngrams.follow(tokens, sets)
+        chosen = self.ngrams.set_numbers(matched.view_as(self.slots).amax(2))  # [B, G]
+        self.matches = self.matches + self.members.tensor.T[chosen]
         self.ahead = None
         return scores.gather(2, chosen[:, :, None]).squeeze(2)

@@ -48,6 +48,8 @@ class References(PerRow):
 
     def including(self, extra: Sequence[int]) -> "References":
         """The same references with more candidates."""
+        if min(extra) < 0 or PAD in extra or BOS in extra:
+            raise InputError(f"extra candidates must be tokens that can be generated, not {tuple(extra)}")
         rows = self.words.shape[0]
         more = torch.tensor(extra, dtype=torch.long, device=self.words.device).expand(rows, -1)
         candidates, slots = distinct(torch.cat([self.words.flatten(1), more], dim=1))

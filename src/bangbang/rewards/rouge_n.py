@@ -7,7 +7,6 @@ from torch import Tensor
 
 from bangbang.errors import InputError
 from bangbang.rewards.ngrams import NgramReward
-from bangbang.rewards.references import References
 
 Measure = Literal["f1", "recall", "precision"]
 
@@ -40,10 +39,9 @@ class RougeN(NgramReward):
             raise InputError(f"measure must be 'f1', 'recall' or 'precision', not {measure!r}")
         self.measure = measure
 
-    def score(self, matches: Tensor, length: int, references: References) -> Tensor:
-        in_candidate = self.totals(length, matches)  # [N]
-        in_reference = self.totals(references.lengths, matches)[:, :, None]  # [B, M, 1, N]
-        return rouge_n(matches, in_candidate, in_reference, self.measure).mean(3)
+    def score(self, matches: Tensor, length: int, sizes: Tensor) -> Tensor:
+        in_candidate = sizes.new_tensor(self.totals(length))[:, None]  # [N, 1]
+        return rouge_n(matches, in_candidate, sizes[..., None], self.measure).sum(2) / len(self.orders)
 
 
 def rouge_n(matches: Tensor, in_candidate: Tensor, in_reference: Tensor, measure: Measure = "f1") -> Tensor:

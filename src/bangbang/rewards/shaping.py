@@ -44,14 +44,14 @@ class DupState(State):
     def __init__(self, zeros: Tensor, vocabulary_size: int | None, references: References | None) -> None:
         super().__init__(torch.ones_like(zeros, dtype=torch.bool), vocabulary_size)
         self.paid = zeros  # [B]
-        self.previous = torch.full_like(zeros, PAD, dtype=torch.long)  # [B], `<pad>` where there is none
+        self.previous = torch.full_like(zeros, PAD, dtype=torch.long)  # [B], `<pad>` at first
         self.free = None if references is None else FreeRepeats(references)
 
     def penalty(self) -> Tensor:
         """What z_{t-1} would earn if it came again. [B]"""
-        penalized = self.previous != PAD
-        if self.free is not None:
-            penalized = penalized & ~self.free.has(self.previous)
+        if self.t == 0:
+            return torch.zeros_like(self.paid)
+        penalized = self.alive if self.free is None else self.alive & ~self.free.has(self.previous)
         return -penalized.to(self.paid.dtype)
 
     def increments(self) -> Increments:
@@ -62,7 +62,7 @@ class DupState(State):
         self.paid = self.paid + self.penalty() * again
         if self.free is not None:
             self.free.spend(tokens, again)
-        self.previous = tokens.where(self.alive & (tokens != EOS), PAD)
+        self.previous = tokens
 
     def value(self) -> Tensor:
         return self.paid

@@ -68,24 +68,29 @@ class State(PerRow, ABC):
         """Append z_t: what `advance` does apart from counting. The value of finished rows must stay."""
 
     def advance(self, tokens: Tensor) -> None:
-        self.check(tokens)
+        check_tokens(tokens, self.alive, self.vocabulary_size)
+        self.proceed(tokens)
+
+    def proceed(self, tokens: Tensor) -> None:
+        """`advance` with tokens that are checked."""
         self.follow(tokens)
         self.t += 1
         self.alive = self.alive & (tokens != EOS)
 
-    def check(self, tokens: Tensor) -> None:
-        if tokens.shape != self.alive.shape or tokens.dtype != torch.long:
-            expected = f"{list(self.alive.shape)} token ids of dtype torch.int64"
-            raise InputError(f"advance needs {expected}, not {list(tokens.shape)} of {tokens.dtype}")
-        # elsewhere, looking at the numbers would make the program wait for the device
-        if tokens.device.type == "cpu" and tokens.numel():
-            low, high = (int(bound) for bound in tokens.aminmax())
-            if low < 0 or (self.vocabulary_size is not None and high >= self.vocabulary_size):
-                raise InputError(f"token id {low if low < 0 else high} is outside the vocabulary")
-
     def repeat(self, times: int) -> Self:
         """Each row `times` times, next to one another: for several samples of one example."""
         return self.select(torch.arange(len(self.alive), device=self.alive.device).repeat_interleave(times))
+
+
+def check_tokens(tokens: Tensor, like: Tensor, vocabulary_size: int | None) -> None:
+    if tokens.shape != like.shape or tokens.dtype != torch.long:
+        expected = f"{list(like.shape)} token ids of dtype torch.int64"
+        raise InputError(f"advance needs {expected}, not {list(tokens.shape)} of {tokens.dtype}")
+    # elsewhere, looking at the numbers would make the program wait for the device
+    if tokens.device.type == "cpu" and tokens.numel():
+        low, high = (int(bound) for bound in tokens.aminmax())
+        if low < 0 or (vocabulary_size is not None and high >= vocabulary_size):
+            raise InputError(f"token id {low if low < 0 else high} is outside the vocabulary")
 
 
 class ScoredState(State):

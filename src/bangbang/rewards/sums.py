@@ -13,7 +13,7 @@ from bangbang.rewards.increments import Increments
 from bangbang.rewards.protocol import Reward, RewardState
 from bangbang.rewards.references import References
 from bangbang.rewards.rows import PerRow
-from bangbang.rewards.state import BaseReward
+from bangbang.rewards.state import BaseReward, State
 from bangbang.symbols import PAD
 
 
@@ -60,8 +60,13 @@ class SumState(PerRow):
         return total
 
     def advance(self, tokens: Tensor) -> None:
+        checked = False
         for part in self.parts:
-            part.advance(tokens)
+            if isinstance(part, State) and checked:
+                part.proceed(tokens)
+            else:
+                part.advance(tokens)
+                checked = checked or isinstance(part, State)
 
     def value(self) -> Tensor:
         first, *others = (weight * part.value() for part, weight in zip(self.parts, self.weights, strict=True))
