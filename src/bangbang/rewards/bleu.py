@@ -28,19 +28,18 @@ class Bleu(NgramReward):
         super().__init__(range(1, max_n + 1), start_symbol, "mean")
 
     def sizes(self, references: References) -> Tensor:
-        return references.lengths
+        return references.lengths.to(references.weights.dtype)  # [B, M]
 
     def score(self, matches: Tensor, length: int, sizes: Tensor) -> Tensor:
-        penalty = brevity_penalty(length, sizes).to(matches.dtype)  # [B]
+        penalty = brevity_penalty(length, sizes)  # [B]
         return penalty[:, None, None] * smoothed_precision(matches, sizes.new_tensor(self.totals(length)))
 
 
 def brevity_penalty(length: int, reference_lengths: Tensor) -> Tensor:
     """exp(min(0, 1 - r/c)), r the reference length nearest to c, the shorter of two: [B, M] -> [B]"""
-    present = reference_lengths > 0
     # twice the distance, plus one for longer references: the shorter of two equally near ones wins
     distance = 2 * (reference_lengths - length).abs() + (reference_lengths > length)
-    nearest = distance.masked_fill(~present, torch.iinfo(torch.long).max).argmin(1, keepdim=True)
+    nearest = distance.masked_fill(reference_lengths == 0, torch.inf).argmin(1, keepdim=True)
     return (1 - reference_lengths.gather(1, nearest).squeeze(1) / length).clamp(max=0).exp()
 
 

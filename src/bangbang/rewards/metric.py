@@ -5,38 +5,52 @@ B rows · U candidate slots
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from bangbang.rewards.increments import Increments
-from bangbang.rewards.references import References
+from bangbang.rewards.references import NOTHING, References
 from bangbang.rewards.state import BaseReward, State
-from bangbang.symbols import PAD, UNK
+from bangbang.symbols import PAD, SYMBOLS, UNK
 
 Sentence = tuple[int, ...]
-Scorer = Callable[[list[int], list[list[int]]], float]
+OTHER = "<other>"  # how a word of z that is in no reference is written, if it has no text
 
 
 class Metric(BaseReward):
-    """R(z | y) = fn(candidate, references), with token ids as lists, `</s>` included; 0 for the empty prefix.
+    """R(z | y) = fn(candidate, references): tokens in lists, `</s>` included; 0 for the empty prefix.
 
-    At each step fn is called for the tokens of the references and `extra_candidates`, and once with `other` in place
-    of all other tokens: exact for the candidates, and for the rest if fn treats all words outside the references
-    alike. Results are kept, the last `cache_size` of them, so samples of one example that begin alike pay once.
+    Tokens are ids or, if `texts` are given, texts[id]. An `<unk>` matches nothing: in references it is -1 or "<unk>",
+    in candidates it stays 3 or is "<other>".
+
+    At each step fn is called for the tokens of the references and `extra_candidates`, and once with `<unk>` in place of
+    all other tokens: exact for the candidates, and for the rest if fn treats all words outside the references alike.
+    Results are kept, the last `cache_size` of them, so samples of one example that begin alike pay once.
     """
 
     def __init__(
-        self, fn: Scorer, *, extra_candidates: Sequence[int] = (), other: int = UNK, cache_size: int = 100_000
+        self,
+        fn: Callable[[list[Any], list[list[Any]]], float],
+        *,
+        texts: Sequence[str] | None = None,
+        extra_candidates: Sequence[int] = (),
+        cache_size: int = 100_000,
     ) -> None:
+        self.texts = texts
         self.extra_candidates = tuple(extra_candidates)
-        self.other = other
 
         @lru_cache(maxsize=cache_size)
         def score(candidate: Sentence, references: tuple[Sentence, ...]) -> float:
-            return float(fn(list(candidate), [list(reference) for reference in references]))
+            return float(fn(self.written(candidate, OTHER), [self.written(y, SYMBOLS[UNK]) for y in references]))
 
         self.score = score
+
+    def written(self, sentence: Sentence, unknown: str) -> list[Any]:
+        if self.texts is None:
+            return list(sentence)
+        return [unknown if token in (UNK, NOTHING) else self.texts[token] for token in sentence]
 
     def begin(self, references: References) -> "MetricState":
         if self.extra_candidates:
@@ -68,7 +82,7 @@ class MetricState(State):
         """fn after each candidate, then after any other token."""
         if not alive:
             return [0.0] * (len(candidates) + 1)
-        other = self.reward.score((*prefix, self.reward.other), references)
+        other = self.reward.score((*prefix, UNK), references)
         scores = (other if token == PAD else self.reward.score((*prefix, token), references) for token in candidates)
         return [*scores, other]
 
@@ -86,6 +100,7 @@ class MetricState(State):
 
 
 def sentences(references: list[list[int]]) -> tuple[Sentence, ...]:
-    """The references that are there, without padding."""
-    stripped = (tuple(token for token in reference if token != PAD) for reference in references)
+    """The references that are there, without padding, with NOTHING for `<unk>`."""
+    known = ([NOTHING if token == UNK else token for token in reference] for reference in references)
+    stripped = (tuple(token for token in reference if token != PAD) for reference in known)
     return tuple(reference for reference in stripped if reference)

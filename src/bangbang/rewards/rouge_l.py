@@ -44,6 +44,7 @@ class RougeLState(ScoredState):
         self.reward = reward
         rows, several, width = references.words.shape
         self.common = self.scores.new_zeros(rows, several, width + 1)  # [B, M, T + 1]
+        self.lengths = references.lengths.to(self.scores.dtype)  # [B, M]
 
     def next_scores(self) -> Tensor:
         # appending v = y_j gives LCS(z, y_{1:j-1}) + 1, one more than before iff z's LCS is reached before j
@@ -53,14 +54,14 @@ class RougeLState(ScoredState):
         gains = longest.new_zeros(*longest.shape[:2], width)
         gains = gains.scatter_reduce_(2, self.references.slots, lengthens, "amax")  # [B, M, U + 1]
         gains[:, :, -1] = 0  # where `<unk>` and `<pad>` stand
-        return self.score(longest + gains, self.references.lengths[:, :, None])
+        return self.score(longest + gains, self.lengths[:, :, None])
 
     def follow_scores(self, tokens: Tensor) -> Tensor:
         here = self.references.words == tokens[:, None, None]
         extended = self.common.clone()
         extended[:, :, 1:] = torch.maximum(self.common[:, :, 1:], (self.common[:, :, :-1] + 1) * here)
         self.common = extended.cummax(2).values
-        return self.score(self.common[:, :, -1], self.references.lengths)
+        return self.score(self.common[:, :, -1], self.lengths)
 
     def score(self, common: Tensor, reference_lengths: Tensor) -> Tensor:
         return rouge_l(common, self.t + 1, reference_lengths, self.reward.beta)
