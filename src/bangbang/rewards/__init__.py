@@ -13,7 +13,7 @@ from bangbang.rewards.document_frequency import DocumentFrequency
 from bangbang.rewards.edit_distance import EditDistance
 from bangbang.rewards.increments import Increments, dense, look_up
 from bangbang.rewards.metric import Metric
-from bangbang.rewards.protocol import Reward, RewardState
+from bangbang.rewards.protocol import Reward, RewardState, repeat
 from bangbang.rewards.references import References
 from bangbang.rewards.rouge_l import RougeL
 from bangbang.rewards.rouge_n import RougeN
@@ -39,4 +39,5 @@ __all__ = [
     "Sum",
     "dense",
     "look_up",
+    "repeat",
 ]

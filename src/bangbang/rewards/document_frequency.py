@@ -1,7 +1,8 @@
 """How many documents have each n-gram: the table that CIDEr-D weighs n-grams with.
 
-The file is JSON, one object: `documents`, how many there were, and `counts`, from n-gram (tokens joined by spaces) to
-the number of documents it is in. It holds texts, not ids, so it stays right when the vocabulary changes.
+The file is JSON, one object: `documents`, how many there were, `max_n`, the longest n-grams counted, and `counts`,
+from n-gram (tokens joined by spaces) to the number of documents it is in. It holds texts, not ids, so it stays right
+when the vocabulary changes.
 """
 
 import json
@@ -22,6 +23,7 @@ Ngram = tuple[str, ...]
 class DocumentFrequency:
     documents: int
     counts: dict[Ngram, int]
+    max_n: int
 
     def __post_init__(self) -> None:
         if self.documents < 2:
@@ -37,14 +39,15 @@ class DocumentFrequency:
         for references in documents:
             total += 1
             counts.update({ngram for tokens in references for ngram in ngrams([*tokens, SYMBOLS[EOS]], max_n)})
-        return cls(total, dict(counts))
+        return cls(total, dict(counts), max_n)
 
     def save(self, path: Path | str) -> None:
         """Write the table, whole or not at all."""
         for ngram in self.counts:
             if any(len(token.split()) != 1 for token in ngram):
                 raise InputError(f"{path}: a token with white space cannot be written: {ngram!r}")
-        table = {"documents": self.documents, "counts": {" ".join(key): count for key, count in self.counts.items()}}
+        counts = {" ".join(ngram): count for ngram, count in self.counts.items()}
+        table = {"documents": self.documents, "max_n": self.max_n, "counts": counts}
         folder = Path(path).parent
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, delete=False) as file:
             json.dump(table, file, ensure_ascii=False)
@@ -57,7 +60,7 @@ class DocumentFrequency:
         try:
             table = json.loads(Path(path).read_text("utf-8"))
             counts = {tuple(key.split(" ")): int(count) for key, count in table["counts"].items()}
-            return cls(int(table["documents"]), counts)
+            return cls(int(table["documents"]), counts, int(table["max_n"]))
         except FileNotFoundError:
             way_out = "make it with DocumentFrequency.count(training references).save(path)"
             raise InputError(f"{path}: no document frequencies for CIDEr-D; {way_out}") from None

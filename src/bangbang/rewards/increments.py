@@ -15,8 +15,9 @@ class Increments(NamedTuple):
 
     A row's candidates differ from one another: no token stands in two slots. Unused slots hold `<pad>` and the row's
     `rest`, so they lead nobody astray: `<pad>` is never generated. Tokens with the same reward have values that are
-    equal to the last bit, among candidates as against `rest`, so the arg-max set is
-    `values == maximum(values.amax(1), rest)[:, None]`, with all other tokens in it where `rest` is that maximum.
+    equal to the last bit, among candidates as against `rest` (values are computed in double precision where there is
+    one and rounded to 1e-9), so the arg-max set is `values == maximum(values.amax(1), rest)[:, None]`, with all other
+    tokens in it where `rest` is that maximum.
     """
 
     tokens: Tensor  # [B, K] the candidates

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bangbang.rewards.increments import Increments
 from bangbang.rewards.references import NOTHING, References
-from bangbang.rewards.state import BaseReward, State
+from bangbang.rewards.state import BaseReward, State, equal_if_close
 from bangbang.symbols import PAD, SYMBOLS, UNK
 
 Sentence = tuple[int, ...]
@@ -63,7 +63,7 @@ class MetricState(State):
         super().__init__(torch.ones_like(references.lengths[:, 0], dtype=torch.bool), references.vocabulary_size)
         self.reward = reward
         self.candidates = references.candidates  # [B, U]
-        self.paid = torch.zeros_like(references.weights[:, 0])  # [B]
+        self.paid = torch.zeros_like(references.weights[:, 0], dtype=references.dtype)  # [B]
         self.prefixes: list[Sentence] = [()] * len(self.paid)
         self.references = [sentences(row) for row in references.tokens.tolist()]
 
@@ -73,7 +73,7 @@ class MetricState(State):
         # the difference is taken in double precision, so that large scores keep small increments
         after = torch.tensor(scores, dtype=torch.float64).view(len(scores), -1)
         before = torch.tensor(self.current(), dtype=torch.float64)
-        gains = (after - before[:, None]).to(self.paid) * self.alive[:, None]  # [B, U + 1]
+        gains = equal_if_close(after - before[:, None]).to(self.paid) * self.alive[:, None]  # [B, U + 1]
         return Increments(self.candidates, gains[:, :-1], gains[:, -1])
 
     def row_scores(

@@ -22,6 +22,8 @@ class NgramWeights:
     """idf(g) = log N - log max(1, df(g)) for n-grams g of token ids."""
 
     def __init__(self, frequency: DocumentFrequency, texts: Sequence[str], max_n: int) -> None:
+        if max_n > frequency.max_n:
+            raise InputError(f"the document frequencies are of n-grams up to {frequency.max_n}, not {max_n}")
         self.vocabulary_size = len(texts)
         self.unseen = math.log(frequency.documents)
         token_ids = {text: token for token, text in enumerate(texts)}
@@ -30,8 +32,8 @@ class NgramWeights:
             # n-grams with a word outside the vocabulary cannot be generated and are left out
             if len(ngram) <= max_n and all(token in token_ids for token in ngram):
                 by_order[len(ngram) - 1].append((tuple(token_ids[token] for token in ngram), count))
-        if not all(by_order):
-            raise InputError(f"the document frequencies have no n-grams of all orders 1 ... {max_n} in this vocabulary")
+        if not by_order[0]:
+            raise InputError("the document frequencies have no word of this vocabulary")
         self.keys, self.idf = self.tree(by_order)
 
     def tree(self, by_order: list[list[tuple[tuple[int, ...], int]]]) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,8 @@
 """What a reward is: the contract between this package and whoever samples with it."""
 
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
+import torch
 from torch import Tensor
 
 from bangbang.rewards.increments import Increments
@@ -37,3 +38,12 @@ class Reward(Protocol):
     def start(self, references: Tensor) -> RewardState:
         """The state of empty prefixes. `references` are token ids, [B, T] or, several per row, [B, M, T]."""
         ...
+
+
+S = TypeVar("S", bound=RewardState)
+
+
+def repeat(state: S, times: int) -> S:
+    """Each row `times` times, next to one another: for J samples of one example."""
+    value = state.value()
+    return state.select(torch.arange(len(value), device=value.device).repeat_interleave(times))

@@ -26,6 +26,7 @@ class References(PerRow):
     weights: Tensor  # [B, M] what each counts for in the mean: 1 / number of references, or 0
     candidates: Tensor  # [B, U] the distinct tokens but `<unk>`, then `<pad>`
     slots: Tensor  # [B, M, T] where each position's token stands among the candidates, U for NOTHING
+    dtype: torch.dtype  # of rewards; `weights` are in the precision that rewards are computed in
     vocabulary_size: int | None = None
 
     @classmethod
@@ -38,13 +39,15 @@ class References(PerRow):
         max_length: int | None = None,
     ) -> "References":
         """Check and prepare token ids [B, T] or [B, M, T]; `dtype` is that of all rewards computed from them."""
+        if not dtype.is_floating_point:
+            raise InputError(f"rewards are of a floating-point dtype, not {dtype}")
         tokens = checked(references, vocabulary_size, max_length)
         words = tokens.masked_fill((tokens == PAD) | (tokens == UNK), NOTHING)
         lengths = (tokens != PAD).sum(2)
-        present = (lengths > 0).to(dtype)
+        present = (lengths > 0).to(working_precision(tokens.device))
         weights = present / present.sum(1, keepdim=True)
         candidates, slots = distinct(words.flatten(1))
-        return cls(tokens, words, lengths, weights, candidates, slots.view_as(tokens), vocabulary_size)
+        return cls(tokens, words, lengths, weights, candidates, slots.view_as(tokens), dtype, vocabulary_size)
 
     def including(self, extra: Sequence[int]) -> "References":
         """The same references with more candidates."""
@@ -54,6 +57,11 @@ class References(PerRow):
         more = torch.tensor(extra, dtype=torch.long, device=self.words.device).expand(rows, -1)
         candidates, slots = distinct(torch.cat([self.words.flatten(1), more], dim=1))
         return replace(self, candidates=candidates, slots=slots[:, : self.words[0].numel()].view_as(self.words))
+
+
+def working_precision(device: torch.device) -> torch.dtype:
+    """Double where the device has it: small enough errors to tell equal rewards from different ones."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def distinct(words: Tensor) -> tuple[Tensor, Tensor]:

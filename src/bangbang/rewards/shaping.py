@@ -31,7 +31,7 @@ class Dup(BaseReward):
         self.unless_in_reference = unless_in_reference
 
     def begin(self, references: References) -> "DupState":
-        zeros = references.weights.new_zeros(len(references.weights))
+        zeros = torch.zeros_like(references.weights[:, 0], dtype=references.dtype)
         return DupState(zeros, references.vocabulary_size, references if self.unless_in_reference else None)
 
     def start_without_references(self, rows: int, device: torch.device | str = "cpu") -> "DupState":
@@ -130,13 +130,14 @@ class LengthState(State):
         super().__init__(torch.ones_like(references.lengths[:, 0], dtype=torch.bool), references.vocabulary_size)
         self.reward = reward
         self.references = references
-        self.paid = torch.zeros_like(references.weights[:, 0])  # [B]
+        self.weights = references.weights.to(references.dtype)  # [B, M]
+        self.paid = torch.zeros_like(self.weights[:, 0])  # [B]
         self.penalized = (references.candidates == EOS) == reward.on_end  # [B, U]
 
     def penalty(self) -> Tensor:
         """What a token that is penalized would earn now. [B]"""
         due = self.reward.due(self.t + 1, self.references.lengths) & self.alive[:, None]
-        return combine(-due.to(self.paid.dtype), self.references.weights, self.reward.several)
+        return combine(-due.to(self.paid.dtype), self.weights, self.reward.several)
 
     def increments(self) -> Increments:
         penalty = self.penalty()

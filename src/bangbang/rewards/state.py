@@ -4,7 +4,7 @@ B rows · M references per row (1 where a reward pools them) · U candidate slot
 """
 
 from abc import ABC, abstractmethod
-from typing import Literal, Self
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -77,10 +77,6 @@ class State(PerRow, ABC):
         self.t += 1
         self.alive = self.alive & (tokens != EOS)
 
-    def repeat(self, times: int) -> Self:
-        """Each row `times` times, next to one another: for several samples of one example."""
-        return self.select(torch.arange(len(self.alive), device=self.alive.device).repeat_interleave(times))
-
 
 def check_tokens(tokens: Tensor, like: Tensor, vocabulary_size: int | None) -> None:
     if tokens.shape != like.shape or tokens.dtype != torch.long:
@@ -122,17 +118,23 @@ class ScoredState(State):
         return self.references.candidates
 
     def increments(self) -> Increments:
-        gains = (self.combined(self.next_scores()) - self.value()[:, None]) * self.alive[:, None]  # [B, U + 1]
+        gains = self.combined(self.next_scores()) - self.combined(self.scores)[:, None]  # [B, U + 1]
+        gains = (equal_if_close(gains) * self.alive[:, None]).to(self.references.dtype)
         return Increments(self.tokens(), gains[:, :-1], gains[:, -1])
 
     def follow(self, tokens: Tensor) -> None:
         self.scores = self.follow_scores(tokens).where(self.alive[:, None], self.scores)
 
     def value(self) -> Tensor:
-        return self.combined(self.scores)
+        return self.combined(self.scores).to(self.references.dtype)
 
     def combined(self, scores: Tensor) -> Tensor:
         return combine(scores, self.references.weights, self.several)
+
+
+def equal_if_close(gains: Tensor) -> Tensor:
+    """Gains rounded to 1e-9: two that are the same number, but summed in different orders, become equal to the bit."""
+    return gains.round(decimals=9)
 
 
 def combine(scores: Tensor, weights: Tensor, several: Several) -> Tensor:
@@ -142,9 +144,7 @@ def combine(scores: Tensor, weights: Tensor, several: Several) -> Tensor:
     weights = weights.view(*weights.shape, *[1] * (scores.ndim - 2))
     if several == "best":
         return scores.masked_fill(weights == 0, -torch.inf).amax(1)
-    # one after the other: a sum over a dimension may round equal scores in different orders, and ties would break
-    first, *others = (scores * weights).unbind(1)
-    return sum(others, start=first)
+    return (scores * weights).sum(1)
 
 
 def checked_several(several: str) -> Several:

@@ -72,11 +72,6 @@ class SumState(PerRow):
         first, *others = (weight * part.value() for part, weight in zip(self.parts, self.weights, strict=True))
         return sum(others, start=first)
 
-    def repeat(self, times: int) -> "SumState":
-        """Each row `times` times, next to one another: for several samples of one example."""
-        values = self.parts[0].value()
-        return self.select(torch.arange(len(values), device=values.device).repeat_interleave(times))
-
 
 def scaled(increments: Increments, weight: float) -> Increments:
     if weight == 1.0:
