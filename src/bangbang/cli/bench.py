@@ -3,6 +3,7 @@
 examples:
   bangbang bench train-step
   bangbang bench train-step --json
+  bangbang bench rewards
 """
 
 import argparse
@@ -12,6 +13,7 @@ from importlib import import_module
 # name -> module with add_arguments(parser), measure(arguments) -> dict for JSON, table(result) -> rich renderable
 BENCHES = {
     "train-step": "bangbang.bench.train_step",
+    "rewards": "bangbang.bench.rewards",
 }
 
 

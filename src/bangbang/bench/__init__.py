@@ -1,0 +1,1 @@
+"""What `bangbang bench` measures, one module each."""
