@@ -124,7 +124,7 @@ class NgramReward(BaseReward):
 
     def sizes(self, references: References) -> Tensor:
         """What `score` needs to know of the references: their number of n-grams, if nothing else. [B, M, N]"""
-        return ngram_totals(references.lengths, self.orders, self.start_symbol)
+        return ngram_totals(references.lengths, self.orders, self.start_symbol).to(references.weights.dtype)
 
     def totals(self, length: int) -> list[int]:
         """Number of n-grams of a candidate, by order."""

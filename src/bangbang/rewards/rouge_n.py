@@ -47,5 +47,5 @@ class RougeN(NgramReward):
 def rouge_n(matches: Tensor, in_candidate: Tensor, in_reference: Tensor, measure: Measure = "f1") -> Tensor:
     """ROUGE-n from counts of n-grams; 0 where there are none to count."""
     if measure == "f1":
-        return 2 * matches / (in_candidate + in_reference).clamp(min=1)
+        return matches / ((in_candidate + in_reference) / 2).clamp(min=0.5)
     return matches / (in_reference if measure == "recall" else in_candidate).clamp(min=1)

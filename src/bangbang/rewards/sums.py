@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bangbang.errors import InputError
-from bangbang.rewards.increments import Increments
+from bangbang.rewards.increments import Increments, look_up
 from bangbang.rewards.protocol import Reward, RewardState
 from bangbang.rewards.references import References
 from bangbang.rewards.rows import PerRow
@@ -92,10 +92,13 @@ def same_candidates(parts: Sequence[Increments]) -> list[Increments]:
 
 def merge(one: Increments, other: Increments) -> Increments:
     """The sum over the union of two candidate sets. O(K₁·K₂), and K₂ is 1 for Dup."""
-    same = one.tokens[:, :, None] == other.tokens[:, None, :]  # [B, K₁, K₂]
-    found, slot = same.max(dim=2)
-    of_other = other.values.gather(1, slot).where(found, other.rest[:, None])
-    known = same.any(1)  # [B, K₂]: these have their slot already
+    if other.tokens.shape[1] == 1:
+        same = one.tokens == other.tokens  # [B, K₁]
+        of_other = other.values.where(same, other.rest[:, None])
+        known = same.any(1, keepdim=True)
+    else:
+        of_other = look_up(other, one.tokens)
+        known = (other.tokens[:, :, None] == one.tokens[:, None, :]).any(2)  # [B, K₂]: these have their slot already
     rest = one.rest + other.rest
     more = (one.rest[:, None] + other.values).where(~known, rest[:, None])
     return Increments(
