@@ -1,1 +1,1 @@
-"""What `bangbang bench` measures, one module each."""
+"""Benchmarks behind `bangbang bench`: ratios measured in one run."""
