@@ -3,6 +3,8 @@
 examples:
   bangbang bench train-step
   bangbang bench train-step --json
+  bangbang bench rewards
+  bangbang bench metrics --json
 """
 
 import argparse
@@ -12,6 +14,7 @@ from importlib import import_module
 # name -> module with add_arguments(parser), measure(arguments) -> dict for JSON, table(result) -> rich renderable
 BENCHES = {
     "train-step": "bangbang.bench.train_step",
+    "rewards": "bangbang.bench.rewards",
     "metrics": "bangbang.bench.metrics",
 }
 
