@@ -81,7 +81,7 @@ def test_every_parameter_learns_and_embeddings_are_shared(model: AttentionGru) -
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert not parameter.grad.is_sparse, name
-        assert parameter.grad.abs().sum() > 0, name
+        assert parameter.numel() == 0 or parameter.grad.abs().sum() > 0, name
     vocabulary_sized = [name for name, parameter in model.named_parameters() if parameter.shape == (30, 8)]
     assert vocabulary_sized == ["head.weight"]
 

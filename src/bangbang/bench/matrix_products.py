@@ -4,7 +4,7 @@ Their time is a bound for the code that contains them: it cannot take less, at t
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,46 +29,49 @@ FACTORS = {
 }
 
 
+class Place(NamedTuple):
+    """Where a factor or a product lay in memory."""
+
+    address: int
+    shape: torch.Size
+    stride: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> "Place":
+        return cls(tensor.data_ptr(), tensor.shape, tensor.stride())
+
+
 class Recorder(TorchDispatchMode):
-    """Notes the shapes and strides of the factors of every matrix product."""
+    """Notes where the factors and the result of every matrix product lie."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.products: list[tuple[tuple[torch.Size, tuple[int, ...]], ...]] = []
+        self.products: list[tuple[Place, Place, Place]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
         if func in FACTORS:
-            factors: list[Tensor] = [args[place] for place in FACTORS[func]]
-            self.products.append(tuple((factor.shape, factor.stride()) for factor in factors))
-        return func(*args, **(kwargs or {}))
+            left, right = (args[place] for place in FACTORS[func])
+            self.products.append((Place.of(left), Place.of(right), Place.of(result)))
+        return result
 
 
 def record(code: Callable[[], object]) -> Callable[[], None]:
-    """Runs `code` once and returns a function that runs its matrix products alone, into memory made beforehand."""
+    """Runs `code` once and returns a function that runs its matrix products alone, into memory made beforehand.
+
+    What shared memory in the code shares it again (weights that every time step reads), and what did not does not, so
+    the products find their factors in the caches about as the code itself does.
+    """
     with Recorder() as recorder:
         code()
-    buffers: dict[Any, Tensor] = {}
-
-    def buffer(shape: torch.Size, stride: tuple[int, ...]) -> Tensor:
-        key = (shape, stride)
-        if key not in buffers:
-            buffers[key] = torch.randn(tuple(shape)).as_strided(shape, stride) if dense(shape, stride) else torch.randn(shape)
-        return buffers[key]
-
-    calls = []
-    for left, right in recorder.products:
-        a, b = buffer(*left), buffer(*right)
-        product = torch.matmul(a, b)
-        calls.append((a, b, buffer(product.shape, product.stride())))
+    buffers: dict[Place, Tensor] = {}
+    for place in {place for product in recorder.products for place in product}:
+        span = 1 + sum((size - 1) * step for size, step in zip(place.shape, place.stride, strict=True))
+        buffers[place] = torch.randn(span).as_strided(place.shape, place.stride)
+    calls = [tuple(buffers[place] for place in product) for product in recorder.products]
 
     def replay() -> None:
-        for a, b, out in calls:
-            torch.matmul(a, b, out=out)
+        for left, right, out in calls:
+            torch.matmul(left, right, out=out)
 
     return replay
-
-
-def dense(shape: torch.Size, stride: tuple[int, ...]) -> bool:
-    """Whether these strides stay inside a block of as many values as the shape has (a transposed view does)."""
-    last = sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
-    return last < shape.numel()

@@ -60,6 +60,7 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
     from bangbang.data import Batch
     from bangbang.models import AttentionGru
     from bangbang.symbols import EOS
+    from bangbang.training.clipping import clip_gradients
     from bangbang.training.learner import Learner
     from bangbang.training.optimizer import build_optimizer
 
@@ -76,7 +77,7 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
     def step() -> None:
         losses = learner(batch)
         (losses.sum() / len(losses)).backward()
-        torch.nn.utils.clip_grad_norm_(learner.parameters(), config.clip_norm)
+        clip_gradients(model.parameters(), config.clip_norm)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 

@@ -54,22 +54,23 @@ class _WeightedLogProb(torch.autograd.Function):
     def forward(ctx: FunctionCtx, features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Tensor:
         needed = any(ctx.needs_input_grad)  # type: ignore[attr-defined]
         log_p, gradients = run_chunks(features, weight, bias, tokens, c if needed else None)
-        if gradients is not None:
-            ctx.save_for_backward(
-                features, weight, bias, tokens, c, gradients.features, gradients.weight, gradients.bias
-            )
+        ctx.save_for_backward(features, weight, bias, tokens, c)
+        ctx.ready = gradients  # type: ignore[attr-defined]
         return log_p * c
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        features, weight, bias, tokens, c, *ready = ctx.saved_tensors  # type: ignore[attr-defined]
-        scale = upstream[0] if len(upstream) else upstream.sum()
-        if not bool((upstream == scale).all()):  # not a plain sum or mean of the rows: once more, with their weights
-            _, gradients = run_chunks(features, weight, bias, tokens, c * upstream)
-            assert gradients is not None
-            return gradients.features, gradients.weight, gradients.bias, None, None
-        return *(gradient * scale for gradient in ready), None, None
+        features, weight, bias, tokens, c = ctx.saved_tensors  # type: ignore[attr-defined]
+        ready: Gradients | None = ctx.ready  # type: ignore[attr-defined]
+        ctx.ready = None  # type: ignore[attr-defined]
+        scale = upstream[:1].sum()
+        if ready is not None and bool((upstream == scale).all()):
+            return ready.features.mul_(scale), ready.weight.mul_(scale), ready.bias.mul_(scale), None, None
+        # not a plain sum or mean of the rows, or a second backward pass: once more, with the rows' own weights
+        _, gradients = run_chunks(features, weight, bias, tokens, c * upstream)
+        assert gradients is not None
+        return gradients.features, gradients.weight, gradients.bias, None, None
 
 
 def run_chunks(

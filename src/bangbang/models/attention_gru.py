@@ -3,17 +3,15 @@
 Shapes: B batch, S source length, T target length, L layers, H units (also the size of an embedding), V vocabulary.
 """
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bangbang.config import ModelConfig
 from bangbang.heads import VocabularyHead
-from bangbang.models.attention import AdditiveAttention
-from bangbang.models.dropout import Dropout
-from bangbang.models.gru import BidirectionalGru, GruCell
+from bangbang.models.attention_decoder import AttentionDecoder, Memory
+from bangbang.models.dropout import Dropout, keep_mask
+from bangbang.models.gru import BidirectionalGru
 from bangbang.models.protocol import DecoderState
 from bangbang.symbols import PAD
 
@@ -34,11 +32,8 @@ class AttentionGru(nn.Module):
             BidirectionalGru(units if layer == 0 else 2 * units, units) for layer in range(config.layers)
         )
         self.start = nn.ModuleList(nn.Linear(units, units) for _ in range(config.layers))
-        self.attention = AdditiveAttention(2 * units, units)
+        self.decoder = AttentionDecoder(2 * units, units, config.layers)
         self.token_input = nn.Linear(units, 3 * units)
-        self.context_input = nn.Linear(2 * units, 3 * units, bias=False)
-        self.layer_inputs = nn.ModuleList(nn.Linear(units, 3 * units) for _ in range(config.layers - 1))
-        self.cells = nn.ModuleList(GruCell(units) for _ in range(config.layers))
         self.features = nn.Linear(4 * units, units)
 
     def embed(self, tokens: Tensor) -> Tensor:
@@ -54,34 +49,26 @@ class AttentionGru(nn.Module):
             states, last = layer(self.dropout(states) if depth else states, padding)
             hidden.append(torch.tanh(start(last)).to(last.dtype))
         bias = torch.zeros_like(states[..., 0]).masked_fill(padding, float("-inf"))
-        return DecoderState(torch.stack(hidden, 1), states, self.attention.keys(states), bias)
+        return DecoderState(torch.stack(hidden, 1), states, self.decoder.keys(states), bias)
 
     def step(self, state: DecoderState, tokens: Tensor) -> tuple[DecoderState, Tensor]:
-        vectors = self.embed(tokens)
-        hidden, context = self.advance(state, state.hidden.unbind(1), self.token_input(vectors))
-        features = self.to_features(hidden[-1], context, vectors)
-        return state._replace(hidden=torch.stack(hidden, 1)), features
+        hidden, features = self.read(state, tokens.unsqueeze(1))
+        return state._replace(hidden=hidden[0].transpose(0, 1)), features[:, 0]
 
     def unroll(self, state: DecoderState, tokens: Tensor) -> Tensor:
-        vectors = self.embed(tokens)  # [B, T, H]
-        hidden: Sequence[Tensor] = state.hidden.unbind(1)
-        tops, contexts = [], []
-        for token_gates in self.token_input(vectors).unbind(1):
-            hidden, context = self.advance(state, hidden, token_gates)
-            tops.append(hidden[-1])
-            contexts.append(context)
-        return self.to_features(torch.stack(tops, 1), torch.stack(contexts, 1), vectors)
-
-    def advance(
-        self, state: DecoderState, hidden: Sequence[Tensor], token_gates: Tensor
-    ) -> tuple[Sequence[Tensor], Tensor]:
-        """The layers' next states [B, H] each and the context [B, 2H], from the last token's input product [B, 3H]."""
-        context = self.attention(hidden[-1], state.memory, state.keys, state.bias)
-        new = [self.cells[0](token_gates + self.context_input(context), hidden[0])]
-        for layer_input, cell, h in zip(self.layer_inputs, self.cells[1:], hidden[1:], strict=True):
-            new.append(cell(layer_input(self.dropout(new[-1])), h))
-        return new, context
-
-    def to_features(self, top: Tensor, context: Tensor, vectors: Tensor) -> Tensor:
-        features: Tensor = self.dropout(torch.tanh(self.features(torch.cat((top, context, vectors), -1))))
+        _, features = self.read(state, tokens)
         return features
+
+    def read(self, state: DecoderState, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Each layer's states [T, L, B, H] and the features [B, T, H] after each of the tokens [B, T]."""
+        vectors = self.embed(tokens)  # [B, T, H]
+        start = state.hidden.transpose(0, 1)  # [L, B, H]
+        masks = None
+        if self.training and self.dropout.rate:
+            between = vectors.new_empty(tokens.shape[1], len(start) - 1, *start.shape[1:])
+            masks = keep_mask(between, self.dropout.rate)
+        gates = self.token_input(vectors.transpose(0, 1))
+        hidden, contexts = self.decoder(gates, start, Memory(state.memory, state.keys, state.bias), masks)
+        top = torch.cat((hidden[:, -1], contexts, vectors.transpose(0, 1)), -1).transpose(0, 1)
+        features: Tensor = self.dropout(torch.tanh(self.features(top)))
+        return hidden, features

@@ -18,88 +18,93 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 CLOSED_GATE = 1e4
 
 
-def gates_forward(x: Tensor, g: Tensor, h: Tensor, rz: Tensor, n: Tensor, new: Tensor) -> None:
-    """One GRU update from x, g [N, 3H] and h [N, H]: fills r and z side by side [N, 2H], n [N, H] and h' [N, H]."""
-    units = h.shape[-1]
-    torch.add(x[..., : 2 * units], g[..., : 2 * units], out=rz).sigmoid_()
-    torch.addcmul(x[..., 2 * units :], rz[..., :units], g[..., 2 * units :], out=n).tanh_()
-    torch.lerp(n, h, rz[..., units:], out=new)
+class Gates:
+    """The gates of T updates of a GRU: their buffers, cut once into one view per time step and gate.
 
+    Time is dimension `time` of x [..., T, ..., 3H], whose memory also takes dx in the backward pass: new memory of this
+    size would cost about as much as computing with it.
+    """
 
-def gates_backward(dh: Tensor, rz: Tensor, n: Tensor, g_n: Tensor, h: Tensor, dx: Tensor, dg: Tensor) -> Tensor:
-    """Fills dx and dg [N, 3H] from the gradient dh of h'; returns the direct part z ⊙ dh of the gradient of h."""
-    units = h.shape[-1]
-    r, z = rz[..., :units], rz[..., units:]
-    dr, dz, dn = (dx[..., gate * units : (gate + 1) * units] for gate in range(3))
-    carried = dh * z
-    torch.ops.aten.tanh_backward.grad_input(dh - carried, n, grad_input=dn)
-    torch.ops.aten.sigmoid_backward.grad_input((h - n).mul_(dh), z, grad_input=dz)
-    torch.ops.aten.sigmoid_backward.grad_input(dn * g_n, r, grad_input=dr)
-    dg[..., : 2 * units].copy_(dx[..., : 2 * units])
-    torch.mul(dn, r, out=dg[..., 2 * units :])
-    return carried
+    def __init__(self, x: Tensor, time: int) -> None:
+        units = x.shape[-1] // 3
+        rz, n, g_n = (x.new_empty(*x.shape[:-1], size) for size in (2 * units, units, units))
+        self.units, self.r_all = units, rz[..., :units]
+        self.x_rz, self.dr, self.dz, self.x_n = (
+            x[..., start:end].unbind(time)
+            for start, end in ((0, 2 * units), (0, units), (units, 2 * units), (2 * units, 3 * units))
+        )
+        self.rz, self.r, self.z = (part.unbind(time) for part in (rz, self.r_all, rz[..., units:]))
+        self.n, self.g_n = n.unbind(time), g_n.unbind(time)
 
+    def forward(self, t: int, g: Tensor, h: Tensor, new: Tensor) -> None:
+        """Fills h' from g [N, 3H], of which the part g_n lies in `self.g_n[t]`, and h [N, H]."""
+        torch.add(self.x_rz[t], g[..., : 2 * self.units], out=self.rz[t]).sigmoid_()
+        torch.addcmul(self.x_n[t], self.r[t], self.g_n[t], out=self.n[t]).tanh_()
+        torch.lerp(self.n[t], h, self.z[t], out=new)
 
-class _Step(torch.autograd.Function):
-    """h' from x [B, 3H], h [B, H] and the recurrent U [3H, H], c [3H]."""
+    def backward(self, t: int, dh: Tensor, new: Tensor, dg: Tensor) -> Tensor:
+        """Fills dx and dg [N, 3H] from the gradient dh of h'; returns the direct part z ⊙ dh of the gradient of h.
 
-    @staticmethod
-    def forward(ctx: FunctionCtx, x: Tensor, h: Tensor, u: Tensor, c: Tensor) -> Tensor:
-        g = torch.addmm(c, h, u.t())
-        rz, n, new = h.new_empty(len(h), 2 * h.shape[1]), torch.empty_like(h), torch.empty_like(h)
-        gates_forward(x, g, h, rz, n, new)
-        ctx.save_for_backward(rz, n, g, h, u)
-        return new
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: FunctionCtx, dh: Tensor) -> tuple[Tensor, ...]:
-        rz, n, g, h, u = ctx.saved_tensors  # type: ignore[attr-defined]
-        dx, dg = torch.empty_like(g), torch.empty_like(g)
-        carried = gates_backward(dh, rz, n, g[:, 2 * h.shape[1] :], h, dx, dg)
-        return dx, carried.addmm_(dg, u), dg.t() @ h, dg.sum(0)
+        Since h' - n = z (h - n), the gradient of z before its σ is (1 - z) dh ⊙ (h' - n).
+        """
+        dr, dz, dn, n = self.dr[t], self.dz[t], self.x_n[t], self.n[t]
+        carried = dh * self.z[t]
+        remaining = dh - carried
+        torch.mul(new - n, remaining, out=dz)
+        torch.ops.aten.tanh_backward.grad_input(remaining, n, grad_input=dn)
+        torch.ops.aten.sigmoid_backward.grad_input(dn * self.g_n[t], self.r[t], grad_input=dr)
+        dg[..., : 2 * self.units].copy_(self.x_rz[t])
+        torch.mul(dn, self.r[t], out=dg[..., 2 * self.units :])
+        return carried
 
 
 class _Layer(torch.autograd.Function):
-    """All states [K, T, B, H] of K independent recurrences that start at zero.
+    """A bidirectional layer: states [T, B, 2H] and the backward direction's last state [B, H].
 
-    From inputs [K, T, B, I], W [K, 3H, I], b [K, 3H], U [K, 3H, H], c [K, 3H] and padding [K, T, B, 1], 1 where there
-    is nothing to read. The products with W and all weight gradients are taken once for all time steps.
+    From inputs [T, B, I], W [2, 3H, I], b [2, 3H], U [2, 3H, H], c [2, 3H] and padding [T, B, 1], 1 where there is
+    nothing to read. Both directions go through time together, as the leading dimension of all that is kept. The
+    products with W and all weight gradients are taken once for all time steps; c_r and c_z are added to x beforehand.
     """
 
     @staticmethod
     def forward(
         ctx: FunctionCtx, inputs: Tensor, w: Tensor, b: Tensor, u: Tensor, c: Tensor, padding: Tensor
-    ) -> Tensor:
-        layers, time, batch, _ = inputs.shape
-        units = u.shape[2]
-        x = torch.baddbmm(b.unsqueeze(1), inputs.flatten(1, 2), w.transpose(1, 2)).view(layers, time, batch, 3 * units)
-        x[..., units : 2 * units].add_(padding, alpha=CLOSED_GATE)
-        states = x.new_zeros(layers, time + 1, batch, units)  # states[:, 0] is the zero start
-        rz = x.new_empty(layers, time, batch, 2 * units)
-        n, g_n = x.new_empty(2, layers, time, batch, units)
-        bias, transposed = c.unsqueeze(1), u.transpose(1, 2)
+    ) -> tuple[Tensor, Tensor]:
+        (time, batch, _), units = inputs.shape, u.shape[2]
+        bias = torch.cat((b[:, : 2 * units] + c[:, : 2 * units], b[:, 2 * units :]), 1).unsqueeze(1)
+        both = torch.stack((inputs, inputs.flip(0))).flatten(1, 2)  # [2, T·B, I]
+        x = torch.baddbmm(bias, both, w.transpose(1, 2)).view(2, time, batch, 3 * units)
+        x[..., units : 2 * units].add_(torch.stack((padding, padding.flip(0))), alpha=CLOSED_GATE)
+        gates = Gates(x, time=1)
+        kept = x.new_zeros(2, time + 1, batch, units)  # kept[:, 0] is the zero start
+        states, c_n, transposed = kept.unbind(1), c[:, None, 2 * units :], u.transpose(1, 2)
         for t in range(time):
-            g = torch.baddbmm(bias, states[:, t], transposed)
-            gates_forward(x[:, t], g, states[:, t], rz[:, t], n[:, t], states[:, t + 1])
-            g_n[:, t] = g[..., 2 * units :]
-        ctx.save_for_backward(inputs, w, u, states, rz, n, g_n)
-        return states[:, 1:]
+            g = torch.bmm(states[t], transposed)
+            torch.add(g[..., 2 * units :], c_n, out=gates.g_n[t])
+            gates.forward(t, g, states[t], states[t + 1])
+        ctx.save_for_backward(both, w, u)
+        ctx.kept, ctx.gates, ctx.x = kept, gates, x  # type: ignore[attr-defined]
+        return torch.cat((kept[0, 1:], kept[1, 1:].flip(0)), -1), kept[1, -1].clone()
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, dstates: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, w, u, states, rz, n, g_n = ctx.saved_tensors  # type: ignore[attr-defined]
-        dx, dg = n.new_empty(2, *n.shape[:3], u.shape[1])
-        dh = torch.zeros_like(states[:, 0])
-        for t in reversed(range(n.shape[1])):
-            dh.add_(dstates[:, t])
-            dh = gates_backward(dh, rz[:, t], n[:, t], g_n[:, t], states[:, t], dx[:, t], dg[:, t])
-            dh.baddbmm_(dg[:, t], u)
-        dx, dg = dx.flatten(1, 2), dg.flatten(1, 2)  # [K, T·B, 3H]
-        dw = torch.bmm(dx.transpose(1, 2), inputs.flatten(1, 2))
-        du = torch.bmm(dg.transpose(1, 2), states[:, :-1].flatten(1, 2))
-        return torch.bmm(dx, w).view_as(inputs), dw, dx.sum(1), du, dg.sum(1), None
+    def backward(ctx: FunctionCtx, dstates: Tensor, dlast: Tensor) -> tuple[Tensor | None, ...]:
+        both, w, u = ctx.saved_tensors  # type: ignore[attr-defined]
+        kept, gates, dx = ctx.kept, ctx.gates, ctx.x  # type: ignore[attr-defined]
+        (time, batch), units = dstates.shape[:2], u.shape[2]
+        upstream = torch.stack((dstates[..., :units], dstates[..., units:].flip(0))).unbind(1)
+        states = kept.unbind(1)
+        dh, dg = torch.stack((torch.zeros_like(dlast), dlast)), torch.empty_like(dx[:, 0])
+        for t in reversed(range(time)):
+            dh = gates.backward(t, dh.add_(upstream[t]), states[t + 1], dg)
+            dh.baddbmm_(dg, u)
+        flat = dx.flatten(1, 2)  # [2, T·B, 3H]
+        dw, db = torch.bmm(flat.transpose(1, 2), both), flat.sum(1)
+        dboth = torch.bmm(flat, w).view(2, time, batch, -1)
+        dx[..., 2 * units :].mul_(gates.r_all)  # from here on it holds dg
+        du = torch.bmm(flat.transpose(1, 2), kept[:, :-1].flatten(1, 2))
+        dc = torch.cat((db[:, : 2 * units], flat[..., 2 * units :].sum(1)), 1)
+        return dboth[0].add_(dboth[1].flip(0)), dw, db, du, dc, None
 
 
 def full_precision(inputs: Tensor) -> torch.autocast:
@@ -111,20 +116,6 @@ def initial_weight(*shape: int) -> nn.Parameter:
     """Uniform in ±1/√fan-in, as torch.nn.GRU and torch.nn.Linear begin."""
     bound = shape[-1] ** -0.5
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
-
-
-class GruCell(nn.Module):
-    """One step of a GRU whose input product x = W x_t + b is computed by the caller."""
-
-    def __init__(self, units: int) -> None:
-        super().__init__()
-        self.recurrent = initial_weight(3 * units, units)
-        self.bias = nn.Parameter(torch.zeros(3 * units))
-
-    def forward(self, x: Tensor, h: Tensor) -> Tensor:
-        with full_precision(x):
-            new: Tensor = _Step.apply(x.to(h.dtype), h, self.recurrent, self.bias)
-        return new
 
 
 class BidirectionalGru(nn.Module):
@@ -139,16 +130,14 @@ class BidirectionalGru(nn.Module):
 
     def forward(self, inputs: Tensor, padding: Tensor) -> tuple[Tensor, Tensor]:
         """States [B, T, 2H] and the backward direction's last state [B, H]; `padding` [B, T] is true where it is."""
-        forwards = inputs.transpose(0, 1).to(self.input.dtype)  # [T, B, I]
-        closed = padding.t().unsqueeze(-1).to(self.input.dtype)  # [T, B, 1]
+        precision = self.input.dtype
         with full_precision(inputs):
-            states: Tensor = _Layer.apply(
-                torch.stack((forwards, forwards.flip(0))),
+            states, last = _Layer.apply(
+                inputs.transpose(0, 1).to(precision),
                 self.input,
                 self.input_bias,
                 self.recurrent,
                 self.recurrent_bias,
-                torch.stack((closed, closed.flip(0))),
+                padding.t().unsqueeze(-1).to(precision),
             )
-        joined = torch.cat((states[0], states[1].flip(0)), -1).transpose(0, 1)  # [B, T, 2H]
-        return joined, states[1, -1]
+        return states.transpose(0, 1), last

@@ -19,6 +19,7 @@ from bangbang.errors import InputError
 from bangbang.randomness import seed_for
 from bangbang.training import checkpoint
 from bangbang.training.checkpoint import Progress
+from bangbang.training.clipping import clip_gradients
 from bangbang.training.evaluation import decode_split
 from bangbang.training.interval import Interval
 from bangbang.training.journal import Example, Journal
@@ -133,7 +134,7 @@ class Trainer:
         # gradients are averaged over processes: times their number, this is the gradient of the mean over all positions
         loss = losses.sum() * (accelerator.num_processes / count)
         accelerator.backward(loss)
-        norm = accelerator.clip_grad_norm_(self.learner.parameters(), settings.clip_norm)
+        norm = clip_gradients(self.model.parameters(), settings.clip_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(step, self.config.training.max_steps, settings)
         self.optimizer.step()

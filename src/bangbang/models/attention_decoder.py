@@ -1,0 +1,198 @@
+"""The recurrence of an attention decoder, over one or many known tokens, with a backward pass of its own.
+
+At each step additive attention (Bahdanau et al. 2015) looks from the top layer's last state h into the memory,
+
+    α_s ∝ exp(v · tanh(k_s + Q h + q) + bias_s)        context = Σ_s α_s m_s
+
+and the context enters the lowest GRU layer beside the last token; each further layer reads the one below. Written out as
+one function, the step takes a third of the tensor operations that autograd would record, and the gradients of the memory
+and of all weights are one product each for all time steps.
+
+Shapes: B batch, S source length, T time, L layers, H units, M memory size. Time comes first in what is kept.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+from bangbang.models.gru import Gates, full_precision, initial_weight
+
+
+class Weights(NamedTuple):
+    query: Tensor  # [H, H] Q
+    query_bias: Tensor  # [H] q
+    energy: Tensor  # [H] v
+    context: Tensor  # [3H, M] the context's part of the lowest layer's input product
+    recurrent: Tensor  # [L, 3H, H]
+    recurrent_bias: Tensor  # [L, 3H]
+    upper: Tensor  # [L-1, 3H, H] the input products of the layers above the lowest
+    upper_bias: Tensor  # [L-1, 3H]
+
+
+class Memory(NamedTuple):
+    values: Tensor  # [B, S, M]
+    keys: Tensor  # [B, S, H]
+    bias: Tensor  # [B, S] 0, and -inf at padding
+
+
+class Tape:
+    """Everything the backward pass needs of T steps."""
+
+    def __init__(self, token_gates: Tensor, start: Tensor, memory: Memory, masks: Tensor | None) -> None:
+        (time, batch, width), (layers, _, units) = token_gates.shape, start.shape
+        new = token_gates.new_empty
+        self.masks = masks  # [T, L-1, B, H] dropout between layers
+        self.states = new(time + 1, layers, batch, units)
+        self.states[0] = start
+        self.queries = new(time, batch, units)  # Q h + q
+        self.hidden = torch.empty_like(memory.keys)  # [B, S, H] tanh(k_s + Q h + q) of one step: cheaper made than kept
+        self.attention = new(time, *memory.bias.shape)  # [T, B, S] α
+        self.contexts = new(time, batch, memory.values.shape[2])
+        self.inputs = new(time, layers - 1, batch, units)  # what the upper layers read
+        self.x = new(layers, time, batch, width)  # input products; dx in the backward pass
+        self.x[0] = token_gates
+        self.gates = [Gates(x, time=0) for x in self.x]
+        self.state = [step.unbind(0) for step in self.states.unbind(0)]  # [T + 1][L] of [B, H]
+
+    def forward(self, t: int, w: Weights, memory: Memory) -> None:
+        h = self.state[t]
+        torch.addmm(w.query_bias, h[-1], w.query.t(), out=self.queries[t])
+        energy = torch.matmul(self.compare(t, memory), w.energy).add_(memory.bias)
+        torch.softmax(energy, 1, out=self.attention[t])
+        torch.bmm(self.attention[t].unsqueeze(1), memory.values, out=self.contexts[t].unsqueeze(1))
+        self.x[0, t].addmm_(self.contexts[t], w.context.t())
+        for layer, gates in enumerate(self.gates):
+            if layer:
+                below, read = self.state[t + 1][layer - 1], self.inputs[t, layer - 1]
+                read.copy_(below if self.masks is None else below * self.masks[t, layer - 1])
+                torch.addmm(w.upper_bias[layer - 1], read, w.upper[layer - 1].t(), out=self.x[layer, t])
+            g = torch.addmm(w.recurrent_bias[layer], h[layer], w.recurrent[layer].t())
+            gates.g_n[t].copy_(g[:, 2 * gates.units :])
+            gates.forward(t, g, h[layer], self.state[t + 1][layer])
+
+    def compare(self, t: int, memory: Memory) -> Tensor:
+        return torch.add(memory.keys, self.queries[t].unsqueeze(1), out=self.hidden).tanh_()
+
+
+class Gradients:
+    """The backward pass over a tape: step by step what is recurrent, at the end what is not."""
+
+    def __init__(self, tape: Tape, w: Weights, memory: Memory) -> None:
+        self.tape, self.w, self.memory = tape, w, memory
+        self.dh = list(torch.zeros_like(tape.states[0]).unbind(0))  # of each layer's state, carried back in time
+        self.dg = torch.empty_like(tape.x)
+        self.dcontexts = torch.empty_like(tape.contexts)
+        self.dquery = torch.empty_like(tape.states[1:, -1])
+        self.dkeys = torch.zeros_like(memory.keys)
+        self.dhidden = torch.empty_like(memory.keys)
+        self.dv = torch.zeros_like(w.energy)
+
+    def step(self, t: int, dstates: Tensor, dcontext: Tensor) -> None:
+        tape, w, dx = self.tape, self.w, self.tape.x
+        for layer in reversed(range(len(self.dh))):
+            dh, dg = self.dh[layer].add_(dstates[layer]), self.dg[layer, t]
+            carried = tape.gates[layer].backward(t, dh, tape.state[t + 1][layer], dg)
+            self.dh[layer] = carried.addmm_(dg, w.recurrent[layer])
+            if layer:
+                below = dx[layer, t] @ w.upper[layer - 1]
+                self.dh[layer - 1].add_(below if tape.masks is None else below * tape.masks[t, layer - 1])
+        torch.addmm(dcontext, dx[0, t], w.context, out=self.dcontexts[t])
+        dattention = torch.bmm(self.memory.values, self.dcontexts[t].unsqueeze(2)).squeeze(2)  # [B, S]
+        denergy = torch._softmax_backward_data(dattention, tape.attention[t], 1, dattention.dtype)
+        hidden, dhidden = tape.compare(t, self.memory), self.dhidden
+        self.dv.addmv_(hidden.flatten(0, 1).t(), denergy.flatten())
+        torch.mul(denergy.unsqueeze(2), w.energy, out=dhidden)
+        torch.ops.aten.tanh_backward.grad_input(dhidden, hidden, grad_input=dhidden)
+        self.dkeys.add_(dhidden)
+        torch.sum(dhidden, 1, out=self.dquery[t])
+        self.dh[-1].addmm_(self.dquery[t], w.query)
+
+    def weights(self) -> Weights:
+        tape, dx, dg = self.tape, self.tape.x, self.dg
+        before = tape.states[:-1]  # [T, L, B, H]
+        upper = [outer(dx[layer + 1], tape.inputs[:, layer]) for layer in range(len(self.w.upper))]
+        return Weights(
+            outer(self.dquery, before[:, -1]),
+            self.dquery.sum((0, 1)),
+            self.dv,
+            outer(dx[0], tape.contexts),
+            torch.stack([outer(dg[layer], before[:, layer]) for layer in range(len(dg))]),
+            dg.sum((1, 2)),
+            torch.stack(upper) if upper else torch.zeros_like(self.w.upper),
+            dx[1:].sum((1, 2)),
+        )
+
+    def values(self) -> Tensor:
+        """Of the memory's values, Σ_t α_t ⊗ dcontext_t.  [B, S, M]"""
+        return torch.bmm(self.tape.attention.permute(1, 2, 0), self.dcontexts.transpose(0, 1))
+
+
+def outer(left: Tensor, right: Tensor) -> Tensor:
+    """Σ over time and batch of left ⊗ right: [T, B, P], [T, B, Q] → [P, Q]."""
+    return left.flatten(0, 1).t() @ right.flatten(0, 1)
+
+
+class _Decode(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, token_gates: Tensor, start: Tensor, masks: Tensor | None, *parts: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        memory, weights = Memory(*parts[:3]), Weights(*parts[3:])
+        tape = Tape(token_gates, start, memory, masks)
+        for t in range(len(token_gates)):
+            tape.forward(t, weights, memory)
+        ctx.save_for_backward(*parts)
+        ctx.tape = tape  # type: ignore[attr-defined]
+        return tape.states[1:], tape.contexts
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, dstates: Tensor, dcontexts: Tensor) -> tuple[Tensor | None, ...]:
+        parts: tuple[Tensor, ...] = ctx.saved_tensors  # type: ignore[attr-defined]
+        tape: Tape = ctx.tape  # type: ignore[attr-defined]
+        memory, weights = Memory(*parts[:3]), Weights(*parts[3:])
+        gradients = Gradients(tape, weights, memory)
+        for t in reversed(range(len(dstates))):
+            gradients.step(t, dstates[t], dcontexts[t])
+        dstart = torch.stack(gradients.dh)
+        return tape.x[0], dstart, None, gradients.values(), gradients.dkeys, None, *gradients.weights()
+
+
+class AttentionDecoder(nn.Module):
+    def __init__(self, memory_size: int, units: int, layers: int) -> None:
+        super().__init__()
+        self.key = initial_weight(units, memory_size)
+        self.query = initial_weight(units, units)
+        self.query_bias = nn.Parameter(torch.zeros(units))
+        self.energy = nn.Parameter(torch.empty(units).uniform_(-(units**-0.5), units**-0.5))
+        self.context = initial_weight(3 * units, memory_size)
+        self.recurrent = initial_weight(layers, 3 * units, units)
+        self.recurrent_bias = nn.Parameter(torch.zeros(layers, 3 * units))
+        self.upper = initial_weight(layers - 1, 3 * units, units)
+        self.upper_bias = nn.Parameter(torch.zeros(layers - 1, 3 * units))
+
+    def keys(self, values: Tensor) -> Tensor:
+        """The memory as attention compares it, computed once per input.  [B, S, M] → [B, S, H]"""
+        return torch.matmul(values, self.key.t())
+
+    def forward(
+        self, token_gates: Tensor, start: Tensor, memory: Memory, masks: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """States [T, L, B, H] and contexts [T, B, M] from the tokens' input products [T, B, 3H] and start [L, B, H]."""
+        precision = self.recurrent.dtype
+        weights = Weights(
+            self.query,
+            self.query_bias,
+            self.energy,
+            self.context,
+            self.recurrent,
+            self.recurrent_bias,
+            self.upper,
+            self.upper_bias,
+        )
+        with full_precision(token_gates):
+            exact = [part.to(precision) for part in (token_gates, start)]
+            states, contexts = _Decode.apply(*exact, masks, *(part.to(precision) for part in memory), *weights)
+        return states, contexts
