@@ -31,4 +31,4 @@ def test_outputs_are_in_the_order_of_the_split(tiny_run: Path) -> None:
     whole = decode_split(run.load_model(), run.vocabulary, split, run.config.decoding, 30, 15)
     part = decode_split(run.load_model(), run.vocabulary, split, run.config.decoding, 30, 15, limit=3)
     assert len(whole.outputs) == len(split) and whole.outputs[:3] == part.outputs
-    assert quick_scores(whole.outputs, whole.references)["rouge-1"] > 50
+    assert quick_scores(whole.outputs, whole.references)["rouge-1"] > 40

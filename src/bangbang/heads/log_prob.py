@@ -7,6 +7,8 @@ two for the gradients), not four, and what is stored between the passes is gradi
 Shapes: N positions, D features, V vocabulary.
 """
 
+import math
+
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
@@ -78,8 +80,9 @@ def run_chunks(
 ) -> tuple[Tensor, Gradients | None]:
     gradients = None if c is None else Gradients(features, weight, bias)
     log_p = features.new_empty(len(features))
-    size = chunk_rows(len(weight))
-    buffer = features.new_empty(min(size, len(features)), len(weight))
+    chunks = max(1, math.ceil(len(features) / chunk_rows(len(weight))))
+    size = max(1, math.ceil(len(features) / chunks))  # even chunks: a small last one would multiply at a lower rate
+    buffer = features.new_empty(size, len(weight))
     for start in range(0, max(1, len(features)), size):  # at least once: no rows give gradients of zero
         rows = slice(start, start + size)
         logits = buffer[: len(features[rows])]  # [n, V]

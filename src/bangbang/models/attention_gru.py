@@ -5,7 +5,6 @@ Shapes: B batch, S source length, T target length, L layers, H units (also the s
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from bangbang.config import ModelConfig
 from bangbang.heads import VocabularyHead
@@ -37,11 +36,11 @@ class AttentionGru(nn.Module):
         self.features = nn.Linear(4 * units, units)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        # sparse: the gradient has one row per token looked up; it is added into the output layer's, never made [V, H]
-        vectors: Tensor = self.dropout(F.embedding(tokens, self.head.weight, sparse=True))
+        vectors: Tensor = self.dropout(self.head.embed(tokens))
         return vectors
 
     def encode(self, source: Tensor, source_length: Tensor) -> DecoderState:
+        self.head.begin()
         padding = torch.arange(source.shape[1], device=source.device) >= source_length.unsqueeze(1)  # [B, S]
         states = self.embed(source.masked_fill(padding, PAD))  # [B, S, H]
         hidden = []
