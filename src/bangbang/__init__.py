@@ -1,4 +1,4 @@
-"""Train sequence generators against the metric they are judged by, from a cold start, at the cost of maximum likelihood.
+"""Train sequence generators against the metric they are judged by, from a cold start, at the cost of MLE.
 
 The parts are `bangbang.rewards`, `.objectives`, `.models`, `.heads`, `.decoding`, `.metrics`, `.data` and `.training`.
 Each is imported when it is first used, so that `import bangbang` itself costs next to nothing.

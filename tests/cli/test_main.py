@@ -77,7 +77,7 @@ def test_evaluate_writes_outputs(tiny_run: Path, tmp_path: Path, capsys: pytest.
 
 
 def test_bench_train_step(capsys: pytest.CaptureFixture[str]) -> None:
-    shape = "--batch 2 --units 8 --vocabulary 50 --source-length 3 --target-length 3 --repeats 2".split()
-    assert main(["bench", "train-step", *shape, "--json"]) == 0
+    shape = ["--batch", "2", "--units", "8", "--vocabulary", "50", "--source-length", "3", "--target-length", "3"]
+    assert main(["bench", "train-step", *shape, "--repeats", "2", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert 0 < result["bound_share"] < 1

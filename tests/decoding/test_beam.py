@@ -24,9 +24,9 @@ def model() -> TableModel:
 def ended_sequences(dup: bool, unknown: bool) -> list[list[int]]:
     """All sequences that may be generated: ending in `</s>`, or cut at the longest length."""
     words = [token for token in range(V) if token not in (PAD, BOS, EOS) and (unknown or token != UNK)]
-    every = [
-        [*body, EOS] for length in range(LENGTH) for body in itertools.product(words, repeat=length)
-    ] + [list(body) for body in itertools.product(words, repeat=LENGTH)]
+    every = [[*body, EOS] for length in range(LENGTH) for body in itertools.product(words, repeat=length)] + [
+        list(body) for body in itertools.product(words, repeat=LENGTH)
+    ]
     return [z for z in every if not (dup and any(a == b for a, b in itertools.pairwise(z)))]
 
 

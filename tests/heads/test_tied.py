@@ -13,7 +13,9 @@ from bangbang.heads import VocabularyHead
 def gradients(head: VocabularyHead, loss: Tensor) -> list[Tensor]:
     head.zero_grad()
     loss.backward()
-    return [head.weight.grad.clone(), head.bias.grad.clone()] if head.bias.grad is not None else [head.weight.grad.clone()]
+    return (
+        [head.weight.grad.clone(), head.bias.grad.clone()] if head.bias.grad is not None else [head.weight.grad.clone()]
+    )
 
 
 @pytest.fixture

@@ -9,7 +9,11 @@ from bangbang.training.clipping import clip_gradients
 @pytest.mark.parametrize("max_norm", [0.5, 100.0])
 def test_equals_torch(max_norm: float) -> None:
     torch.manual_seed(0)
-    ours = [torch.nn.Parameter(torch.zeros(3, 4)), torch.nn.Parameter(torch.zeros(5)), torch.nn.Parameter(torch.zeros(1))]
+    ours = [
+        torch.nn.Parameter(torch.zeros(3, 4)),
+        torch.nn.Parameter(torch.zeros(5)),
+        torch.nn.Parameter(torch.zeros(1)),
+    ]
     theirs = [torch.nn.Parameter(torch.zeros_like(parameter)) for parameter in ours]
     for one, other in zip(ours[:2], theirs[:2], strict=True):
         one.grad = torch.randn_like(one)

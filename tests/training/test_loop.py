@@ -38,7 +38,15 @@ def test_it_learns(tiny_run: Path) -> None:
 
 def test_a_run_folder_has_what_it_should(tiny_run: Path) -> None:
     names = {path.name for path in tiny_run.iterdir()}
-    expected = {"config.toml", "vocabulary.json", "corpus.json", "checkpoints", "metrics.jsonl", "tensorboard", "samples"}
+    expected = {
+        "config.toml",
+        "vocabulary.json",
+        "corpus.json",
+        "checkpoints",
+        "metrics.jsonl",
+        "tensorboard",
+        "samples",
+    }
     assert names == expected
     assert len(list((tiny_run / "samples").iterdir())) == 3
     assert list((tiny_run / "tensorboard").glob("events.*"))
@@ -57,7 +65,9 @@ def test_resumed_equals_uninterrupted_to_the_bit(tiny_run: Path, tiny_config: Pa
     whole = losses(tiny_run)
     resumed = losses(folder)
     # the interval that the interruption cut (steps 21-30) has a mean over other steps; all the rest is the same number
-    assert {step: resumed[step] for step in (10, 20, 40, 50, 60)} == {step: whole[step] for step in (10, 20, 40, 50, 60)}
+    assert {step: resumed[step] for step in (10, 20, 40, 50, 60)} == {
+        step: whole[step] for step in (10, 20, 40, 50, 60)
+    }
 
 
 def test_a_signal_ends_after_the_step_with_a_checkpoint(

@@ -45,7 +45,7 @@ class Recorder(TorchDispatchMode):
     """Notes where the factors and the result of every matrix product lie."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.products: list[tuple[Place, Place, Place]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

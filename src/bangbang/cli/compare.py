@@ -1,9 +1,11 @@
 """Compare two systems on the same examples: both scores, their difference, and whether chance could explain it.
 
-HYP_A, HYP_B and every REF hold one text a line, UTF-8; an empty line is an empty text. The interval of the difference
-comes from a paired bootstrap; p-values from that and from approximate randomisation. The difference is A - B.
+A and B are two files with one text a line, UTF-8 (an empty line is an empty text), or two run folders, whose best
+checkpoints decode the split of A's corpus. The interval of the difference comes from a paired bootstrap; p-values from
+that and from approximate randomisation. The difference is A - B.
 
 examples:
+  bangbang compare runs/spg runs/mle --split test
   bangbang compare spg.txt mle.txt --references references.txt
   bangbang compare spg.txt mle.txt --references refs.0 refs.1 refs.2 --metric coco --moved 10
 """
@@ -11,6 +13,7 @@ examples:
 import argparse
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.metric_options import (
@@ -30,18 +33,44 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="HYP_A", help="the first system's texts, one a line")
-    parser.add_argument("b", metavar="HYP_B", help="the second system's texts, one a line")
-    parser.add_argument("--references", nargs="+", required=True, metavar="REF", help="their references, one a line")
+    parser.add_argument("a", metavar="A", help="the first system: a file of texts, or a run folder")
+    parser.add_argument("b", metavar="B", help="the second system, likewise")
+    parser.add_argument("--references", nargs="+", metavar="REF", help="files' references, one a line")
+    parser.add_argument("--split", default="test", help="runs: the split to decode (default test)")
+    parser.add_argument("--limit", type=int, default=0, metavar="N", help="runs: only the split's first N rows")
     add_metric_arguments(parser)
     parser.add_argument("--moved", type=int, default=5, metavar="N", help="show the N examples that moved most (5)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from bangbang.cli.texts import read_aligned
+    from bangbang.errors import InputError
 
+    folders = [Path(name).is_dir() for name in (arguments.a, arguments.b)]
+    if all(folders):
+        return compare_texts(*decode_runs(arguments), arguments)
+    if any(folders):
+        raise InputError("compare takes two run folders or two files, not one of each")
+    if not arguments.references:
+        raise InputError("two files need --references REF [REF ...]")
     (a, b), references = read_aligned([arguments.a, arguments.b], arguments.references)
     return compare_texts(a, b, references, arguments)
+
+
+def decode_runs(arguments: argparse.Namespace) -> tuple[list[str], list[str], list[list[str]]]:
+    """Both runs' outputs on the split of the first one's corpus, and its references."""
+    from rich.console import Console
+
+    from bangbang.training import Run
+    from bangbang.training.evaluation import decode_run
+
+    a, b = Run.open(arguments.a), Run.open(arguments.b)
+    split = a.corpus().split(arguments.split)
+    outputs = []
+    for opened in (a, b):
+        with Console(stderr=True).status(f"decoding {arguments.split} with {opened.folder}"):
+            outputs.append(decode_run(opened, split, opened.config.decoding, limit=arguments.limit))
+    return outputs[0].outputs, outputs[1].outputs, outputs[0].references
 
 
 def compare_texts(

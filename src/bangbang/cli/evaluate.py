@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,23 +99,20 @@ def decode_all(
     from rich.console import Console
     from rich.progress import Progress
 
-    from bangbang.training.evaluation import decode_split
+    from bangbang.training.evaluation import decode_run
 
-    model, data = opened.load_model(arguments.checkpoint), opened.config.data
     decoded = {}
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         for name, config in chosen.items():
             task = progress.add_task(f"decoding {arguments.split}: {name}", total=arguments.limit or len(split))
-            decoded[name] = decode_split(
-                model,
-                opened.vocabulary,
+            decoded[name] = decode_run(
+                opened,
                 split,
                 config,
-                data.max_source_length,
-                data.max_target_length,
+                arguments.checkpoint,
                 arguments.limit,
                 arguments.seed,
-                done=lambda lines, task=task: progress.advance(task, lines),
+                done=partial(progress.advance, task),
             )
     return decoded
 

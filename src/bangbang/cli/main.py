@@ -1,4 +1,4 @@
-"""`bangbang VERB ...`: finds the verb's module, lets it parse and run, and turns bad input into one line and exit code 2.
+"""`bangbang VERB ...`: finds the verb's module, lets it parse and run, turns bad input into one line and exit code 2.
 
 A verb is a module with `add_arguments(parser)` and `run(arguments) -> exit code`, and its docstring is its help text.
 Verbs import what is heavy inside `run`, so that every `--help` answers at once.

@@ -32,7 +32,7 @@ class Gradients:
         self.bias = torch.empty_like(bias)
 
     def add(self, rows: slice, p: Tensor, features: Tensor, weight: Tensor, tokens: Tensor, c: Tensor) -> None:
-        """One chunk: p [n, V], features [n, D], tokens and coefficients [n]; the onehot part touches single rows only."""
+        """One chunk: p [n, V], features [n, D], tokens and coefficients [n]; onehot(token) touches single rows only."""
         scaled = features * c.unsqueeze(1)
         keep = 0.0 if rows.start == 0 else 1.0  # the first chunk overwrites: no pass to fill with zeros
         self.features[rows] = (weight.index_select(0, tokens) - p @ weight) * c.unsqueeze(1)
@@ -99,5 +99,5 @@ def weighted_log_prob(features: Tensor, weight: Tensor, bias: Tensor, tokens: Te
     The gradient is exact for any use of the result; it costs least where the rows are summed or averaged, because the
     coefficients c were known when the logits were.
     """
-    result: Tensor = _WeightedLogProb.apply(features, weight, bias, tokens, c)
+    result: Tensor = _WeightedLogProb.apply(features, weight, bias, tokens, c)  # type: ignore[no-untyped-call]
     return result

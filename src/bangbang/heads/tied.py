@@ -1,8 +1,8 @@
 """One matrix for the output layer and for embeddings, with one gradient.
 
-Autograd would add each lookup's gradient to the output layer's by making a new [V, D] matrix, once per lookup. Here every
-use goes through one node of the graph: lookups leave the rows of their gradients with it, and it adds them, in place,
-into the gradient that the output layer gave.
+Autograd would add each lookup's gradient to the output layer's by making a new [V, D] matrix, once per lookup. Here
+every use goes through one node of the graph: lookups leave the rows of their gradients with it, and it adds them, in
+place, into the gradient that the output layer gave.
 
 Shapes: V vocabulary, D features, N tokens.
 """
@@ -54,9 +54,9 @@ class Tied:
 
     def __init__(self, weight: Tensor) -> None:
         self.rows: Rows = []
-        self.weight: Tensor = _Shared.apply(weight, self.rows)  # [V, D]
+        self.weight: Tensor = _Shared.apply(weight, self.rows)  # type: ignore[no-untyped-call]  # [V, D]
 
     def embed(self, tokens: Tensor) -> Tensor:
         """The vectors of `tokens`: any shape → that shape and D."""
-        vectors: Tensor = _Lookup.apply(self.weight, tokens, self.rows)
+        vectors: Tensor = _Lookup.apply(self.weight, tokens, self.rows)  # type: ignore[no-untyped-call]
         return vectors

@@ -4,8 +4,8 @@ At each step additive attention (Bahdanau et al. 2015) looks from the top layer'
 
     α_s ∝ exp(v · tanh(k_s + Q h + q) + bias_s)        context = Σ_s α_s m_s
 
-and the context enters the lowest GRU layer beside the last token; each further layer reads the one below. Written out as
-one function, the step takes a third of the tensor operations that autograd would record, and the gradients of the memory
+and the context enters the lowest GRU layer beside the last token; each further layer reads the one below. Written out
+as one function, a step takes far fewer tensor operations than autograd would record, and the gradients of the memory
 and of all weights are one product each for all time steps.
 
 Shapes: B batch, S source length, T time, L layers, H units, M memory size. Time comes first in what is kept.
@@ -194,5 +194,5 @@ class AttentionDecoder(nn.Module):
         )
         with full_precision(token_gates):
             exact = [part.to(precision) for part in (token_gates, start)]
-            states, contexts = _Decode.apply(*exact, masks, *(part.to(precision) for part in memory), *weights)
+            states, contexts = _Decode.apply(*exact, masks, *(part.to(precision) for part in memory), *weights)  # type: ignore[no-untyped-call]
         return states, contexts

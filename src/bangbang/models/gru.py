@@ -132,7 +132,7 @@ class BidirectionalGru(nn.Module):
         """States [B, T, 2H] and the backward direction's last state [B, H]; `padding` [B, T] is true where it is."""
         precision = self.input.dtype
         with full_precision(inputs):
-            states, last = _Layer.apply(
+            states, last = _Layer.apply(  # type: ignore[no-untyped-call]
                 inputs.transpose(0, 1).to(precision),
                 self.input,
                 self.input_bias,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> Tensor:
     """Scale all gradients so that their joint norm is at most `max_norm`; returns the norm they had.
 
-    `torch.nn.utils.clip_grad_norm_` multiplies by 1 where the norm is small: a pass over memory of the parameters' size.
+    `torch.nn.utils.clip_grad_norm_` multiplies by 1 where the norm is small: a pass over all gradients for nothing.
     """
     clipped = [parameter for parameter in parameters if parameter.grad is not None]
     norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in clipped if parameter.grad is not None])

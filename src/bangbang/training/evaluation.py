@@ -10,6 +10,7 @@ from bangbang.config import DecodingConfig
 from bangbang.data import Split, Vocabulary
 from bangbang.decoding import generate
 from bangbang.models import SequenceModel
+from bangbang.training.run import Run
 
 
 class Decoded(NamedTuple):
@@ -37,6 +38,22 @@ def decode_split(
     hypotheses = generate(model, ids, decoding, max_length, seed=seed, device=device, done=done)
     outputs = [vocabulary.decode(best[0].tokens) for best in hypotheses]
     return Decoded(sources, split.references(rows), outputs)
+
+
+def decode_run(
+    run: Run,
+    split: Split,
+    decoding: DecodingConfig,
+    checkpoint: str = "best",
+    limit: int = 0,
+    seed: int = 1,
+    done: Callable[[int], object] = lambda lines: None,
+) -> Decoded:
+    """The outputs of a run's checkpoint for a split, which may be another corpus's."""
+    data = run.config.data
+    lengths = data.max_source_length, data.max_target_length
+    model = run.load_model(checkpoint)
+    return decode_split(model, run.vocabulary, split, decoding, *lengths, limit, seed, done=done)
 
 
 def lead_words(sources: Sequence[str], count: int) -> list[str]:

@@ -18,7 +18,7 @@ class Example(NamedTuple):
 
 class Journal:
     def __init__(self, folder: Path, step: int) -> None:
-        """Open the journal of a run that stands at `step`; later lines, from a sitting that was cut off, are dropped."""
+        """Open the journal of a run that stands at `step`; lines after it, from a sitting cut off, are dropped."""
         self.folder = folder
         path = folder / "metrics.jsonl"
         if path.exists():

@@ -61,7 +61,9 @@ def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -
         if changed:
             raise InputError(f"{folder}: its config differs in {', '.join(changed)}; resume without changing these")
         if run.corpus_facts.get("fingerprint") != corpus.fingerprint:
-            raise InputError(f"{folder}: was trained on another corpus than {corpus.folder} is now; choose another --out")
+            raise InputError(
+                f"{folder}: was trained on another corpus than {corpus.folder} is now; choose another --out"
+            )
     return Run.create(folder, config, corpus)
 
 

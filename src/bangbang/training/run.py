@@ -33,7 +33,9 @@ class Run:
     def open(cls, folder: Path | str) -> "Run":
         folder = Path(folder)
         if not (folder / "config.toml").is_file():
-            raise InputError(f"{folder}: not a run (no config.toml); make one with `bangbang train CONFIG --out {folder}`")
+            raise InputError(
+                f"{folder}: not a run (no config.toml); make one with `bangbang train CONFIG --out {folder}`"
+            )
         return cls(folder, configs.read(folder / "config.toml"), Vocabulary.load(folder / "vocabulary.json"))
 
     @property
@@ -64,7 +66,9 @@ class Run:
         """A checkpoint's folder: `best`, `last`, or a step number."""
         whole = checkpoint.complete(self.checkpoints)
         if not whole:
-            raise InputError(f"{self.folder}: no checkpoint yet; train it with `bangbang train --resume --out {self.folder}`")
+            raise InputError(
+                f"{self.folder}: no checkpoint yet; train it with `bangbang train --resume --out {self.folder}`"
+            )
         if which == "last":
             return whole[-1]
         if which == "best":

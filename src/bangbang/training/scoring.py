@@ -18,10 +18,12 @@ def quick_scores(outputs: Sequence[str], references: Sequence[Sequence[str]]) ->
 def with_errors(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Estimate]:
     """Mean scores with bootstrap standard errors and intervals."""
     estimates = Rouge(metrics=METRICS).corpus(outputs, references, RESAMPLING)
-    return {
-        metric: Estimate(*(None if part is None else 100 * part for part in estimate.f1))
-        for metric, estimate in estimates.items()
-    }
+    return {metric: percent(estimate.f1) for metric, estimate in estimates.items()}
+
+
+def percent(estimate: Estimate) -> Estimate:
+    value, *bars = estimate
+    return Estimate(100 * value, *(None if bar is None else 100 * bar for bar in bars))
 
 
 def signature() -> str:

@@ -1,4 +1,4 @@
-"""Ending in good order on Ctrl-C or SIGTERM: after the current step, with a checkpoint. A second signal ends at once."""
+"""Ending in good order on Ctrl-C or SIGTERM: after the current step. A second signal ends at once."""
 
 import signal
 from types import FrameType
