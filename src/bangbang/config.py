@@ -56,8 +56,8 @@ class DataConfig:
             self,
             max_source_length=(self.max_source_length >= 1, "at least 1"),
             max_target_length=(self.max_target_length >= 2, "at least 2 (a token and </s>)"),
-            valid_share=(0 < self.valid_share < 0.5, "above 0 and below 0.5"),
-            test_share=(0 < self.test_share < 0.5, "above 0 and below 0.5"),
+            valid_share=(0 <= self.valid_share < 0.5, "at least 0 and below 0.5"),
+            test_share=(0 <= self.test_share < 0.5, "at least 0 and below 0.5"),
         )
 
 

@@ -81,3 +81,17 @@ def test_bench_train_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "train-step", *shape, "--repeats", "2", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert 0 < result["bound_share"] < 1
+
+
+def test_compare_two_runs(tiny_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(tiny_run), str(tiny_run), "--split", "valid", "--limit", "7", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["examples"] == 7
+    assert all(score["difference"]["value"] == 0 for score in result["scores"].values())
+
+
+def test_compare_needs_two_of_a_kind(tiny_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(tiny_run), str(tiny_run / "config.toml")]) == 2
+    assert "two run folders or two files" in capsys.readouterr().err
+    assert main(["compare", str(tiny_run / "config.toml"), str(tiny_run / "config.toml")]) == 2
+    assert "--references" in capsys.readouterr().err

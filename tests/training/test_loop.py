@@ -36,6 +36,12 @@ def test_it_learns(tiny_run: Path) -> None:
     assert progress.step == 60 and progress.best_score > 20
 
 
+def test_golden_losses(tiny_run: Path) -> None:
+    """The seeded curve as it was when it was last understood; a change of it must be meant."""
+    golden = {10: 4.15625, 20: 2.57720, 30: 1.94827, 40: 1.49847, 50: 1.32631, 60: 1.21748}
+    assert losses(tiny_run) == pytest.approx(golden, rel=1e-4)
+
+
 def test_a_run_folder_has_what_it_should(tiny_run: Path) -> None:
     names = {path.name for path in tiny_run.iterdir()}
     expected = {

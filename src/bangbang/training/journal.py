@@ -22,7 +22,8 @@ class Journal:
         self.folder = folder
         path = folder / "metrics.jsonl"
         if path.exists():
-            write_whole(path, "".join(line for line in path.open(encoding="utf-8") if belongs(line, step)))
+            lines = path.read_text("utf-8").splitlines(keepends=True)
+            write_whole(path, "".join(line for line in lines if belongs(line, step)))
         self.lines = path.open("a", encoding="utf-8")
         self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
