@@ -56,8 +56,6 @@ class DataConfig:
             self,
             max_source_length=(self.max_source_length >= 1, "at least 1"),
             max_target_length=(self.max_target_length >= 2, "at least 2 (a token and </s>)"),
-            valid_share=(0 <= self.valid_share < 0.5, "at least 0 and below 0.5"),
-            test_share=(0 <= self.test_share < 0.5, "at least 0 and below 0.5"),
         )
 
 
@@ -77,7 +75,7 @@ class VocabularyConfig:
     """`words` parts punctuation from words; `whitespace` is for text that is tokenised already."""
 
     def __post_init__(self) -> None:
-        require(self, size=(self.size >= 5, "at least 5"), min_count=(self.min_count >= 1, "at least 1"))
+        require(self, min_count=(self.min_count >= 1, "at least 1"))
 
 
 @dataclass(frozen=True)
@@ -218,10 +216,6 @@ def read(path: Path | str, settings: Sequence[str] = ()) -> Config:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: {error}") from None
     return override(build(Config, table, str(path)), settings)
-
-
-def write(config: Config, path: Path) -> None:
-    path.write_text(dumps(config), "utf-8")
 
 
 def dumps(config: Config) -> str:

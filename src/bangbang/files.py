@@ -1,39 +1,68 @@
-"""Files written whole or not at all."""
+"""Files and folders written whole or not at all: a reader sees the old content or the new, never a part."""
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bangbang.errors import InputError
 
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Write `path` so that a reader, or a crash, sees the old content or the new, never a part."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file, UTF-8, in place of what was there."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(0o666 & ~umask())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """A new folder to fill, which takes the name `path` (and the place of what was there) once it is complete."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
+def whole_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
+    """A temporary folder that becomes `folder` if the block succeeds, and is removed otherwise.
+
+    A folder that has that name by then stays, as another process's same work, unless it is to be replaced.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    except OSError as error:
+        raise InputError(f"{folder.parent}: cannot be written ({error.strerror}); choose another folder") from None
     try:
         yield temporary
-        for file in temporary.iterdir():
-            with file.open("rb") as opened:
-                os.fsync(opened.fileno())
-        if path.exists():
-            shutil.rmtree(path)
-        temporary.replace(path)
+        for path in temporary.rglob("*"):
+            sync(path)
+        temporary.chmod(0o777 & ~umask())
+        if replace:
+            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            temporary.rename(folder)
+        except OSError:
+            if not folder.exists():
+                raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sync(path: Path) -> None:
+    """Have a file or folder written to the disk itself."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def umask() -> int:
+    """The process's file mode mask, which can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

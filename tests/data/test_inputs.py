@@ -219,8 +219,8 @@ def test_bad_datasets_folders_and_names(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 BAD_OPTIONS = {
-    "data.max_source_length=0": "data.max_source_length = 0: expected at least 1",
-    "data.max_target_length=1": "data.max_target_length = 1: expected at least 2",
+    "data.max_source_length=0": "data.max_source_length must be at least 1, not 0",
+    "data.max_target_length=1": "data.max_target_length must be at least 2",
     "data.valid_share=1.5": "data.valid_share = 1.5: expected a share",
     "data.test_share=0.97": "leave nothing for training",
     "vocabulary.size=2": "vocabulary.size = 2: a word vocabulary needs 5",

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bangbang.data.files import write_text
 from bangbang.data.vocabulary import Vocabulary
+from bangbang.files import write_whole
 from bangbang.symbols import EOS, UNK
 
 ARROW_FILE = "data-00000-of-00001.arrow"
@@ -157,4 +157,4 @@ def describe(folder: Path, fingerprint: str) -> None:
         "_output_all_columns": False,
         "_split": None,
     }
-    write_text(folder / "state.json", json.dumps(state, indent=1))
+    write_whole(folder / "state.json", json.dumps(state, indent=1))

@@ -1,11 +1,10 @@
-"""Reading text files line by line with errors that name the place, and writing files whole or not at all."""
+"""Reading text files line by line, with errors that name the place."""
 
 import bz2
 import gzip
 import hashlib
 import lzma
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -64,35 +63,3 @@ def identity(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     return {"file": path.name, "size": status.st_size, "time": status.st_mtime_ns, "hash": digest.hexdigest()}
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(0o666 & ~umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def sync(path: Path) -> None:
-    """Have a file or folder written to the disk itself."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def umask() -> int:
-    """The process's file mode mask, which can only be read by setting it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

@@ -3,11 +3,7 @@
 import dataclasses
 import hashlib
 import json
-import shutil
-import tempfile
 from array import array
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +12,13 @@ import numpy as np
 from bangbang.config import DataConfig, VocabularyConfig
 from bangbang.data.corpus import FORMAT, MANIFEST, SPLITS, VOCABULARY, Corpus
 from bangbang.data.encoding import Encoder, RawFile, texts
-from bangbang.data.files import sync, umask, write_text
 from bangbang.data.pairs import Ledger, Pair, Reader
 from bangbang.data.progress import Progress
 from bangbang.data.readers import open_reader
 from bangbang.data.sides import Sides, number
 from bangbang.data.vocabulary import Vocabulary, check_size
 from bangbang.errors import InputError
+from bangbang.files import whole_folder, write_whole
 
 
 def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = True) -> Corpus:
@@ -30,9 +26,6 @@ def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = Tru
 
     It is found again by what it was made from: the options and the content of the inputs.
     """
-    for name, least in (("max_source_length", 1), ("max_target_length", 2)):
-        if getattr(data, name) < least:
-            raise InputError(f"data.{name} = {getattr(data, name)}: expected at least {least}")
     check_size(vocabulary)
     reader = open_reader(data)
     made_from = {"format": FORMAT, "input": reader.identity, "options": options(data, vocabulary)}
@@ -79,7 +72,7 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
         "drops": dict(ledger.drops.most_common()),
         "fingerprint": encoder.fingerprint,
     }
-    write_text(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    write_whole(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
 
 
 def encode(raw: "Collection", encoder: Encoder, folder: Path, shown: Progress) -> dict[str, Any]:
@@ -151,25 +144,3 @@ class Collection:
             for name in self.files
             if name != "train"
         }
-
-
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `folder` if the block succeeds, and is removed otherwise."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    except OSError as error:
-        raise InputError(f"{folder.parent}: cannot be written ({error.strerror}); choose another data.cache") from None
-    try:
-        yield temporary
-        for path in temporary.rglob("*"):
-            sync(path)
-        temporary.chmod(0o777 & ~umask())
-        try:
-            temporary.rename(folder)
-        except OSError:
-            if not (folder / MANIFEST).exists():  # else another process was quicker, with the same content
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

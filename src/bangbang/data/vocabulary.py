@@ -10,8 +10,8 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from bangbang.config import VocabularyConfig
-from bangbang.data.files import write_text
 from bangbang.errors import InputError
+from bangbang.files import write_whole
 from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 
 # written out in a text, a special token is no word: it would take the place of the real one
@@ -52,7 +52,7 @@ class Vocabulary:
         return cls(tokenizer)
 
     def save(self, path: Path) -> None:
-        write_text(Path(path), self._tokenizer.to_str())
+        write_whole(Path(path), self._tokenizer.to_str())
 
     def __len__(self) -> int:
         return self._tokenizer.get_vocab_size()

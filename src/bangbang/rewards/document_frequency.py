@@ -6,14 +6,13 @@ when the vocabulary changes.
 """
 
 import json
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bangbang.errors import InputError
+from bangbang.files import write_whole
 from bangbang.symbols import EOS, SYMBOLS
 
 Ngram = tuple[str, ...]
@@ -48,12 +47,7 @@ class DocumentFrequency:
                 raise InputError(f"{path}: a token with white space cannot be written: {ngram!r}")
         counts = {" ".join(ngram): count for ngram, count in self.counts.items()}
         table = {"documents": self.documents, "max_n": self.max_n, "counts": counts}
-        folder = Path(path).parent
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, delete=False) as file:
-            json.dump(table, file, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(file.name).replace(path)
+        write_whole(Path(path), json.dumps(table, ensure_ascii=False))
 
     @classmethod
     def load(cls, path: Path | str) -> "DocumentFrequency":

@@ -55,7 +55,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> Path:
     """Write the checkpoint of this step below `folder` and return it."""
     target = folder / name_of(progress.step)
-    with whole_folder(target) as draft:
+    with whole_folder(target, replace=True) as draft:
         save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, draft / MODEL)
         save_file(optimizer_tensors(model, optimizer), draft / OPTIMIZER)
         sums = {name: checksum(draft / name) for name in (MODEL, OPTIMIZER)}
