@@ -62,3 +62,13 @@ def test_a_used_layer_can_be_copied(head: VocabularyHead) -> None:
     head.begin()
     head.embed(SOURCE)
     assert torch.equal(copy.deepcopy(head).weight, head.weight)
+
+
+def test_a_second_backward_adds_the_same_again(head: VocabularyHead) -> None:
+    head.begin()
+    loss = head.log_prob(head.embed(SOURCE).flatten(0, 1), TARGET).sum()
+    loss.backward(retain_graph=True)
+    assert head.weight.grad is not None
+    once = head.weight.grad.clone()
+    loss.backward()
+    torch.testing.assert_close(head.weight.grad, 2 * once)
