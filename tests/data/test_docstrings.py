@@ -42,7 +42,6 @@ def test_summary_and_body_of_every_kind_of_definition(tmp_path: Path) -> None:
         "Let the tree grow.",
     ]
     assert pairs[2].source == "Growing takes time, so this waits until the tree is done."
-    assert len({pair.family for pair in pairs}) == 1
     assert not drops
     assert "one" not in sys.modules
 
@@ -95,10 +94,10 @@ def test_repeats_are_dropped_and_likeness_makes_a_family(tmp_path: Path) -> None
     assert drops == {"same summary or body as another": 2}
     families = {pair.targets[0]: pair.family for pair in pairs}
     assert families == {
-        "Water all the trees.": "a.py",
-        "Water trees in summer.": "a.py",
-        "Yet another thing done.": "a.py",
-        "Count all the birds.": "c.py",
+        "Water all the trees.": "this function waters all the trees of the",
+        "Water trees in summer.": "this function waters all the trees of the",
+        "Yet another thing done.": "a text of its own that has nothing",
+        "Count all the birds.": "birds are counted as they fly over the",
     }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bangbang.config import DataConfig
-from bangbang.data.families import UnionFind, normalised, opening
+from bangbang.data.families import normalised, opening
 from bangbang.data.pairs import Ledger, Pair, Reader
 from bangbang.data.prose import clean, prose
 from bangbang.data.sides import number
@@ -70,10 +70,9 @@ def sources(root: Path) -> list[Path]:
 
 
 def pairs(roots: list[Path], ledger: Ledger) -> Iterator[Pair]:
-    """The pairs in the order of their files. Only these few megabytes are held, to join them to families."""
-    found = list(distinct(harvest(roots, ledger), ledger))
-    for pair, family in zip(found, families(found), strict=True):
-        yield Pair(pair.body, (pair.summary,), family)
+    """The pairs in the order of their files; those whose bodies open alike are a family."""
+    for pair in distinct(harvest(roots, ledger), ledger):
+        yield Pair(pair.body, (pair.summary,), opening(pair.body, OPENING_WORDS))
 
 
 def harvest(roots: list[Path], ledger: Ledger) -> Iterator[Found]:
@@ -143,15 +142,3 @@ def distinct(found: Iterator[Found], ledger: Ledger) -> Iterator[Found]:
             yield pair
         summaries.add(summary)
         bodies.add(body)
-
-
-def families(found: list[Found]) -> list[str]:
-    """The family of each pair: pairs of one module, or whose bodies open alike, belong together."""
-    groups: dict[int, list[int]] = {}
-    for place, pair in enumerate(found):
-        for key in (f"module {pair.module}", f"opening {opening(pair.body, OPENING_WORDS)}"):
-            groups.setdefault(number(key), []).append(place)
-    sets = UnionFind(len(found))
-    for members in groups.values():
-        sets.join(members)
-    return [found[sets.find(place)].module for place in range(len(found))]
