@@ -29,7 +29,6 @@ NODES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 class Found(NamedTuple):
     body: str
     summary: str
-    module: str
 
 
 def reader(data: DataConfig) -> Reader:
@@ -76,12 +75,12 @@ def pairs(roots: list[Path], ledger: Ledger) -> Iterator[Pair]:
 
 
 def harvest(roots: list[Path], ledger: Ledger) -> Iterator[Found]:
-    paths = [(root, path) for root in roots for path in sources(root)]
-    for done, (root, path) in enumerate(paths):
+    paths = [path for root in roots for path in sources(root)]
+    for done, path in enumerate(paths):
         ledger.progress(done, len(paths))
         for docstring in docstrings(path, ledger):
             if pair := split_docstring(docstring, ledger):
-                yield Found(*pair, path.relative_to(root).as_posix())
+                yield Found(*pair)
 
 
 def docstrings(path: Path, ledger: Ledger) -> Iterator[str]:
