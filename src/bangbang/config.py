@@ -9,7 +9,7 @@ import difflib
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -151,13 +151,15 @@ class TrainingConfig:
     """Stop after so many validations without a better score; 0 means never."""
     keep_checkpoints: int = 2
     """Newest checkpoints kept beside the best one."""
+    max_skipped: int = 10
+    """Stop when so many steps in a row had a loss or a gradient that is not finite; each such step changes nothing."""
     log_every: int = 50
     """Steps between two lines of metrics.jsonl."""
     seed: int = 1
     mixed_precision: Literal["no", "bf16"] = "no"
 
     def __post_init__(self) -> None:
-        counts = ("batch_size", "max_steps", "validate_every", "keep_checkpoints", "log_every")
+        counts = ("batch_size", "max_steps", "validate_every", "keep_checkpoints", "max_skipped", "log_every")
         require(self, **{key: (getattr(self, key) >= 1, "at least 1") for key in counts})
         amounts = ("max_minutes", "validation_examples", "patience", "seed")
         require(self, **{key: (getattr(self, key) >= 0, "at least 0") for key in amounts})
@@ -268,10 +270,13 @@ def convert(value: Any, kind: Any, where: str) -> Any:
     return value
 
 
+def flat(config: Config) -> dict[str, Any]:
+    """Every setting by its `table.key`."""
+    tables = dataclasses.asdict(config).items()
+    return {f"{name}.{key}": value for name, table in tables for key, value in table.items()}
+
+
 def differences(one: Config, other: Config) -> Iterator[str]:
     """The `table.key`s in which two configs differ."""
-    for table in fields(Config):
-        left, right = getattr(one, table.name), getattr(other, table.name)
-        for key in fields(left):
-            if getattr(left, key.name) != getattr(right, key.name):
-                yield f"{table.name}.{key.name}"
+    theirs = flat(other)
+    return (key for key, value in flat(one).items() if theirs[key] != value)

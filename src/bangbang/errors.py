@@ -7,3 +7,7 @@ class InputError(ValueError):
     The message is one line that names the place and, where there is one, the way out. The command line prints it
     without a traceback and exits with code 2.
     """
+
+
+class ReportedElsewhereError(InputError):
+    """An InputError that another process of the same run has met and will print."""

@@ -1,13 +1,18 @@
 """Files and folders written whole or not at all: a reader sees the old content or the new, never a part."""
 
+import errno
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bangbang.errors import InputError
+
+JSON_BYTES = 64 * 2**20
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -21,6 +26,7 @@ def write_whole(path: Path, text: str) -> None:
             os.fsync(stream.fileno())
         temporary.chmod(0o666 & ~umask())
         temporary.replace(path)
+        sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -38,18 +44,35 @@ def whole_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
         raise InputError(f"{folder.parent}: cannot be written ({error.strerror}); choose another folder") from None
     try:
         yield temporary
-        for path in temporary.rglob("*"):
-            sync(path)
         temporary.chmod(0o777 & ~umask())
-        if replace:
-            shutil.rmtree(folder, ignore_errors=True)
-        try:
-            temporary.rename(folder)
-        except OSError:
-            if not folder.exists():
-                raise
+        publish(temporary, folder, replace)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def publish(draft: Path, folder: Path, replace: bool = False) -> None:
+    """Give a finished folder its name, once all of it is on the disk itself."""
+    for path in (draft, *draft.rglob("*")):
+        sync(path)
+    if replace:
+        remove_folder(folder)
+    try:
+        draft.rename(folder)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+    sync(folder.parent)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder so that it is never seen in part: it loses its name first."""
+    if not folder.exists():
+        return
+    nameless = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        folder.rename(nameless / folder.name)
+    finally:
+        shutil.rmtree(nameless, ignore_errors=True)
 
 
 def sync(path: Path) -> None:
@@ -66,3 +89,26 @@ def umask() -> int:
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
+
+
+def read_json(path: Path, limit: int = JSON_BYTES) -> dict[str, Any]:
+    """The object in a JSON file; anything else, or a file larger than any of ours, is an InputError."""
+    try:
+        if path.stat().st_size > limit:
+            raise InputError(f"{path}: larger than {limit // 2**20} MB")
+        table = json.loads(path.read_text("utf-8"))
+    except InputError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: damaged or missing ({error})") from None
+    if not isinstance(table, dict):
+        raise InputError(f"{path}: damaged (no JSON object)")
+    return table
+
+
+def refuse_links(folder: Path, *names: str) -> None:
+    """An InputError if one of these entries of a folder is a symbolic link: what is written there goes elsewhere."""
+    for name in names:
+        path = folder / name
+        if path.is_symlink():
+            raise InputError(f"{path}: is a symbolic link; replace it by what it points to")

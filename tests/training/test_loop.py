@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from bangbang import config as configs
 from bangbang.cli.main import main
 from bangbang.errors import InputError
-from bangbang.training import Run, checkpoint, train
+from bangbang.training import Run, checkpoint, shelf, train
 from bangbang.training.loop import Trainer
 
 
@@ -45,6 +45,7 @@ def test_golden_losses(tiny_run: Path) -> None:
 def test_a_run_folder_has_what_it_should(tiny_run: Path) -> None:
     names = {path.name for path in tiny_run.iterdir()}
     expected = {
+        ".lock",
         "config.toml",
         "vocabulary.json",
         "corpus.json",
@@ -56,7 +57,7 @@ def test_a_run_folder_has_what_it_should(tiny_run: Path) -> None:
     assert names == expected
     assert len(list((tiny_run / "samples").iterdir())) == 3
     assert list((tiny_run / "tensorboard").glob("events.*"))
-    kept = [path.name for path in checkpoint.complete(tiny_run / "checkpoints")]
+    kept = [path.name for path in shelf.listed(tiny_run / "checkpoints")]
     assert "step-00000060" in kept and len(kept) <= 3
 
 
@@ -93,7 +94,7 @@ def test_a_signal_ends_after_the_step_with_a_checkpoint(
         patch.setattr(Trainer, "take_step", interrupted_step)
         outcome = train(configs.read(tiny_config), folder)
     assert outcome.interrupted and outcome.progress.step == 34
-    assert checkpoint.complete(folder / "checkpoints")[-1].name == "step-00000034"
+    assert shelf.listed(folder / "checkpoints")[-1].name == "step-00000034"
     assert main(["train", "--resume", "--out", str(folder)]) == 0
     assert weights(folder, 60) == weights(tiny_run, 60)
 

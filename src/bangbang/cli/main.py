@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from bangbang import __version__
-from bangbang.errors import InputError
+from bangbang.errors import InputError, ReportedElsewhereError
 
 # verb -> what `bangbang --help` says of it; the module is bangbang.cli.<verb>
 VERBS = {
@@ -75,6 +75,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         arguments = verb_parser(verb).parse_args(rest)
         return int(arguments.run(arguments))
+    except ReportedElsewhereError:
+        return 2
     except InputError as error:
         return fail(" ".join(str(error).split()))
     except KeyboardInterrupt:

@@ -5,12 +5,16 @@ examples:
   bangbang train configs/headlines-debian.toml --out runs/debian --set training.max_steps=500 --set model.units=128
   bangbang train --resume --out runs/debian
   tensorboard --logdir runs/debian/tensorboard
+  torchrun --nproc_per_node 2 -m bangbang train configs/headlines-debian.toml --out runs/debian
 
-Ctrl-C ends after the current step with a checkpoint; --resume goes on from there as if nothing had happened.
+Ctrl-C or SIGTERM ends after the current step with a checkpoint, a second one ends at once; --resume goes on from the
+newest whole checkpoint as if nothing had happened. Several processes and machines: docs/scale.md.
 """
 
 import argparse
 import json
+import os
+import shlex
 from pathlib import Path
 
 
@@ -39,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     outcome = train(config, arguments.out, arguments.resume)
     progress = outcome.progress
+    if not outcome.is_main:
+        return 0
     if arguments.json:
         print(json.dumps({"run": str(outcome.run.folder), "interrupted": outcome.interrupted, **progress._asdict()}))
         return 0
@@ -47,5 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
     if progress.best_step:
         print(f"best validation {metric} {progress.best_score:.2f} at step {progress.best_step}")
     if outcome.interrupted:
-        print(f"interrupted; go on with: bangbang train --resume --out {outcome.run.folder}")
+        print(f"interrupted; go on with: {resume_line(outcome.run.folder)}")
     return 0
+
+
+def resume_line(folder: Path) -> str:
+    """The command that goes on with the run, with as many processes as now."""
+    processes = os.environ.get("LOCAL_WORLD_SIZE", "1")
+    program = "bangbang" if processes == "1" else f"torchrun --nproc_per_node {processes} -m bangbang"
+    return f"{program} train --resume --out {shlex.quote(str(folder))}"

@@ -1,5 +1,6 @@
 """The tokens shared by input and output: a `tokenizers` tokenizer whose first four types are the special ones."""
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -53,6 +54,11 @@ class Vocabulary:
 
     def save(self, path: Path) -> None:
         write_whole(Path(path), self._tokenizer.to_str())
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the tokens, their ids and the rules that cut text to them."""
+        return hashlib.blake2b(self._tokenizer.to_str().encode(), digest_size=16).hexdigest()
 
     def __len__(self) -> int:
         return self._tokenizer.get_vocab_size()

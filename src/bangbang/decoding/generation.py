@@ -25,16 +25,19 @@ def generate(
     first_line: int = 0,
     device: torch.device | str = "cpu",
     done: Callable[[int], object] = lambda lines: None,
+    part: tuple[int, int] = (0, 1),
 ) -> list[list[Hypothesis]]:
     """`nbest` hypotheses, best first, for each source (token ids).
 
     A line comes out the same alone and in any batch: padding is masked, and a sampled line's random numbers depend on
-    (seed, its line number) only. `done` is called with the number of lines of each finished batch.
+    (seed, its line number) only. `done` is called with the number of lines of each finished batch. With `part` (r, n),
+    every n-th batch from the r-th on is decoded and the other lines get none: the batches are those of one process.
     """
     model.eval()
     order = sorted(range(len(sources)), key=lambda line: len(sources[line]))
     results: list[list[Hypothesis]] = [[] for _ in sources]
-    for start in range(0, len(order), config.batch_size):
+    first, parts = part
+    for start in range(first * config.batch_size, len(order), parts * config.batch_size):
         lines = order[start : start + config.batch_size]
         source, length = pad([sources[line] for line in lines])
         state = model.encode(source.to(device), length.to(device))

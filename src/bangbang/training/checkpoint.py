@@ -1,24 +1,28 @@
 """Checkpoints: weights, optimiser state and progress as safetensors and JSON. Nothing is unpickled.
 
 A checkpoint is a folder `step-00001000` with `model.safetensors`, `optimizer.safetensors` and `state.json`, which
-states the step and a checksum of each file. It appears under its name only when it is complete.
+states the step, what the run is, and a checksum of each file. It appears under its name only when it is complete.
 """
 
 import hashlib
 import json
-import shutil
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from bangbang.errors import InputError
-from bangbang.files import whole_folder
+from bangbang.files import read_json, whole_folder
+from bangbang.training.tensors import check_finite, check_header, read_tensors
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+# what each optimiser keeps for a parameter
+ENTRIES = {torch.optim.Adagrad: {"step", "sum"}, torch.optim.AdamW: {"step", "exp_avg", "exp_avg_sq"}}
 
 
 class Progress(NamedTuple):
@@ -32,6 +36,17 @@ class Progress(NamedTuple):
     """Step of the best validation so far; 0 before the first."""
     best_score: float = 0.0
     validations_since_best: int = 0
+    skipped: int = 0
+    """Steps that changed nothing because loss or gradient was not finite."""
+    skipped_in_a_row: int = 0
+
+
+class State(NamedTuple):
+    """What `state.json` says."""
+
+    progress: Progress
+    origin: dict[str, Any]
+    """What the run is: its config and its vocabulary's fingerprint."""
 
 
 def name_of(step: int) -> str:
@@ -52,69 +67,96 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
     }
 
 
-def save(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> Path:
+def save(
+    folder: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
+    origin: Mapping[str, Any] | None = None,
+) -> Path:
     """Write the checkpoint of this step below `folder` and return it."""
     target = folder / name_of(progress.step)
-    with whole_folder(target, replace=True) as draft:
-        save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, draft / MODEL)
-        save_file(optimizer_tensors(model, optimizer), draft / OPTIMIZER)
-        sums = {name: checksum(draft / name) for name in (MODEL, OPTIMIZER)}
-        (draft / STATE).write_text(json.dumps({**progress._asdict(), "sha256": sums}, indent=1) + "\n")
+    weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    state = optimizer_tensors(model, optimizer)
+    check_finite(f"step {progress.step}: no checkpoint is written", {**weights, **state})
+    try:
+        with whole_folder(target, replace=True) as draft:
+            save_file(weights, draft / MODEL)
+            save_file(state, draft / OPTIMIZER)
+            sums = {name: checksum(draft / name) for name in (MODEL, OPTIMIZER)}
+            table = {**progress._asdict(), "origin": dict(origin or {}), "sha256": sums}
+            (draft / STATE).write_text(json.dumps(table, indent=1) + "\n")
+    except (OSError, SafetensorError) as error:
+        raise InputError(
+            f"{target}: cannot be written ({error}); earlier checkpoints are as they were; "
+            "make room, then go on with --resume"
+        ) from None
     return target
 
 
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{path}: damaged or missing ({error})") from None
+def read_state(checkpoint: Path) -> State:
+    """The checkpoint's state, once its files have been found whole."""
+    path = checkpoint / STATE
+    state = read_json(path)
+    sums, origin = state.pop("sha256", None), state.pop("origin", None)
+    if not isinstance(sums, dict) or not isinstance(origin, dict):
+        raise InputError(f"{path}: damaged (no checksums, or no origin)")
+    progress = progress_of(state, path)
+    if name_of(progress.step) != checkpoint.name:
+        raise InputError(f"{path}: damaged (is of step {progress.step})")
+    for name in (MODEL, OPTIMIZER):
+        try:
+            matches = checksum(checkpoint / name) == sums.get(name)
+        except OSError as error:
+            raise InputError(f"{checkpoint / name}: damaged or missing ({error.strerror})") from None
+        if not matches:
+            raise InputError(f"{checkpoint / name}: does not match its checksum")
+    return State(progress, origin)
+
+
+def progress_of(state: dict[str, Any], path: Path) -> Progress:
+    kinds = Progress.__annotations__
+    for name, value in state.items():
+        if name not in kinds:
+            raise InputError(f"{path}: damaged (unknown entry {name!r})")
+        number = isinstance(value, int if kinds[name] is int else (int, float)) and not isinstance(value, bool)
+        if not number or not 0 <= value < 2**53 or not math.isfinite(value):
+            raise InputError(f"{path}: damaged ({name} is {str(value)[:40]!r})")
+    return Progress(**state)
 
 
 def read_progress(checkpoint: Path) -> Progress:
     """The checkpoint's progress, once its files have been found whole."""
-    path = checkpoint / STATE
-    try:
-        state: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        sums = state.pop("sha256")
-        progress = Progress(**state)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: damaged or missing ({error})") from None
-    for name in (MODEL, OPTIMIZER):
-        if not (checkpoint / name).is_file() or checksum(checkpoint / name) != sums.get(name):
-            raise InputError(f"{checkpoint / name}: does not match its checksum")
-    return progress
+    return read_state(checkpoint).progress
+
+
+def check_model(checkpoint: Path, model: nn.Module) -> None:
+    """Whether the checkpoint's weights fit `model`, by names, shapes and types alone: `model` may be without memory."""
+    check_header(checkpoint / MODEL, model.state_dict())
 
 
 def load_model(checkpoint: Path, model: nn.Module) -> None:
-    """Put the checkpoint's weights into `model`; names and shapes must agree."""
+    """Put the checkpoint's weights into `model`; names and shapes must agree, and every number must be finite."""
+    check_model(checkpoint, model)
     tensors = read_tensors(checkpoint / MODEL)
-    for name, own in model.state_dict().items():
-        if name not in tensors:
-            raise InputError(f"{checkpoint / MODEL}: has no {name!r}; it belongs to another model")
-        if tensors[name].shape != own.shape:
-            shapes = f"{list(tensors[name].shape)}, this model {list(own.shape)}"
-            raise InputError(f"{checkpoint / MODEL}: {name!r} has shape {shapes}")
-    model.load_state_dict({name: tensors[name] for name in model.state_dict()})
+    check_finite(str(checkpoint / MODEL), tensors)
+    model.load_state_dict(tensors)
 
 
 def load_optimizer(checkpoint: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    parameters = dict(model.named_parameters())
-    for key, value in read_tensors(checkpoint / OPTIMIZER).items():
-        name, _, entry = key.partition("|")
+    """Put the checkpoint's optimiser state back; every parameter must have all of it, or, before a first step, none."""
+    path, parameters = checkpoint / OPTIMIZER, dict(model.named_parameters())
+    entries = ENTRIES[type(optimizer)]
+    tensors = read_tensors(path)
+    check_finite(str(path), tensors)
+    for name in {key.partition("|")[0] for key in tensors}:
         if name not in parameters:
-            raise InputError(f"{checkpoint / OPTIMIZER}: has state of {name!r}, which this model has not")
-        # step counters stay on the CPU in float32, as torch makes them
-        device = torch.device("cpu") if value.ndim == 0 else parameters[name].device
-        optimizer.state[parameters[name]][entry] = value.to(device)
-
-
-def complete(folder: Path) -> list[Path]:
-    """The checkpoints below `folder`, oldest first."""
-    return sorted(path for path in folder.glob("step-*") if (path / STATE).is_file())
-
-
-def prune(folder: Path, keep: int, best_step: int) -> None:
-    """Delete all checkpoints but the newest `keep` and the best."""
-    for path in complete(folder)[:-keep]:
-        if path.name != name_of(best_step):
-            shutil.rmtree(path)
+            raise InputError(f"{path}: has state of {name!r}, which this model has not")
+        found = {key.partition("|")[2]: value for key, value in tensors.items() if key.partition("|")[0] == name}
+        if set(found) != entries:
+            raise InputError(f"{path}: {name!r} has {sorted(found)} instead of {sorted(entries)}; another optimiser's")
+        for entry, value in found.items():
+            shape = torch.Size() if entry == "step" else parameters[name].shape
+            if value.shape != shape or value.dtype != torch.float32:
+                raise InputError(f"{path}: {name}|{entry} has shape {list(value.shape)} instead of {list(shape)}")
+            optimizer.state[parameters[name]][entry] = value.to(parameters[name].device)

@@ -1,7 +1,7 @@
 """Decode a split and score it, beside the lead-words baseline."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,14 +30,20 @@ def decode_split(
     seed: int = 1,
     device: torch.device | str = "cpu",
     done: Callable[[int], object] = lambda lines: None,
+    part: tuple[int, int] = (0, 1),
+    gather: Callable[[Any], list[Any]] = lambda own: [own],
 ) -> Decoded:
-    """The model's outputs for the split's first `limit` rows (0: all), from their raw text."""
+    """The model's outputs for the split's first `limit` rows (0: all), from their raw text.
+
+    Of several processes, the r-th of n decodes part (r, n), and `gather` gives every process all their outputs.
+    """
     rows = slice(0, limit or len(split))
     sources = split.sources(rows)
     ids = [tokens[:max_source_length] for tokens in vocabulary.encode_batch(sources)]
-    hypotheses = generate(model, ids, decoding, max_length, seed=seed, device=device, done=done)
-    outputs = [vocabulary.decode(best[0].tokens) for best in hypotheses]
-    return Decoded(sources, split.references(rows), outputs)
+    hypotheses = generate(model, ids, decoding, max_length, seed=seed, device=device, done=done, part=part)
+    own = [(line, vocabulary.decode(best[0].tokens)) for line, best in enumerate(hypotheses) if best]
+    outputs = dict(pair for pairs in gather(own) for pair in pairs)
+    return Decoded(sources, split.references(rows), [outputs[line] for line in range(len(sources))])
 
 
 def decode_run(

@@ -1,5 +1,6 @@
 """Means over the steps since the last line of the log, kept on the device until they are read."""
 
+import math
 import time
 
 from torch import Tensor
@@ -32,9 +33,15 @@ class Interval:
         """The means since the last call, and a new start."""
         seconds = time.monotonic() - self.mark
         values = {
-            "loss": sum(float(loss) for loss in self.losses) / len(self.losses),
-            "gradient_norm": sum(float(norm) for norm in self.norms) / len(self.norms),
+            "loss": mean(self.losses),
+            "gradient_norm": mean(self.norms),
             "examples_per_second": self.examples / seconds,
         }
         self.restart()
         return values
+
+
+def mean(values: list[Tensor]) -> float:
+    """The mean of those that are finite: the others were not trained on. None of them gives 0."""
+    finite = [number for number in map(float, values) if math.isfinite(number)]
+    return sum(finite) / max(1, len(finite))

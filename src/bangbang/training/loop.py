@@ -4,11 +4,12 @@ Data order and noise are functions of (seed, step, rank), and the learning rate 
 resumed from weights, optimiser state and a step number alone, and equals one that was never interrupted.
 """
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.state import AcceleratorState
 from torch import Tensor
 
@@ -16,8 +17,9 @@ from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.data import Batch, Corpus, prepare
 from bangbang.errors import InputError
+from bangbang.locks import locked
 from bangbang.randomness import seed_for
-from bangbang.training import checkpoint
+from bangbang.training import checkpoint, guard, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.clipping import clip_gradients
 from bangbang.training.evaluation import decode_split
@@ -26,13 +28,15 @@ from bangbang.training.journal import Example, Journal
 from bangbang.training.learner import Learner
 from bangbang.training.monitor import Monitor
 from bangbang.training.optimizer import build_optimizer, learning_rate
+from bangbang.training.ranks import Ranks, job, restarted
+from bangbang.training.resumption import BUDGET, resume
 from bangbang.training.run import Run
 from bangbang.training.scoring import quick_scores
 from bangbang.training.stopping import StopRequest
 from bangbang.training.stream import BatchStream
 
-# What may change when a run is resumed: how long it goes on, not what it is.
-BUDGET = {"training.max_steps", "training.max_minutes", "training.patience", "training.keep_checkpoints"}
+# every parameter is used in every step, and there are no buffers
+DATA_PARALLEL = DistributedDataParallelKwargs(broadcast_buffers=False, gradient_as_bucket_view=True)
 SAMPLES = 10
 
 
@@ -40,20 +44,39 @@ class Outcome(NamedTuple):
     run: Run
     progress: Progress
     interrupted: bool
+    is_main: bool
+    """Whether this is the process that speaks for the run."""
 
 
 def train(config: Config, folder: Path, resume: bool = False) -> Outcome:
     """Train as `config` says into the run folder, from scratch or from its newest checkpoint."""
     AcceleratorState._reset_state()  # accelerate keeps one precision per process; every training here has its own
-    accelerator = Accelerator(mixed_precision=config.training.mixed_precision)
-    with accelerator.main_process_first():
-        corpus = prepare(config.data, config.vocabulary, progress=accelerator.is_main_process)
-        run = open_or_create(folder, config, corpus, resume)
-    return Trainer(run, corpus, accelerator).run_to_the_end()
+    accelerator = Accelerator(mixed_precision=config.training.mixed_precision, kwargs_handlers=[DATA_PARALLEL])
+    ranks = Ranks(accelerator)
+    # where processes share a disk, one makes the corpus and the others wait for it
+    corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, progress=accelerator.is_main_process))
+    assert corpus is not None
+    facts = {key: value for key, value in configs.flat(config).items() if not key.startswith("data.")}
+    ranks.check_equal(config=repr(facts), corpus=corpus.fingerprint)
+    with ExitStack() as held:
+        run = ranks.together(lambda: claim(held, folder, config, corpus, resume), on_main_only=True)
+        try:
+            return Trainer(run or Run(folder, config, corpus.vocabulary), corpus, accelerator).run_to_the_end()
+        except OSError as error:
+            raise InputError(
+                f"{folder}: {error}; what was saved is whole; make room, then go on with --resume"
+            ) from None
+
+
+def claim(held: ExitStack, folder: Path, config: Config, corpus: Corpus, resume: bool) -> Run:
+    """The run folder for this process alone, until `held` is closed."""
+    last = held.enter_context(locked(folder, job()))
+    again = restarted() and last.get("job") == job()  # torchrun --max-restarts: this very run, after a worker died
+    return open_or_create(folder, config, corpus, resume or again)
 
 
 def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -> Run:
-    if checkpoint.complete(folder / "checkpoints"):
+    if shelf.listed(folder / "checkpoints"):
         if not resume:
             raise InputError(f"{folder}: holds a run already; add --resume to go on with it, or choose another --out")
         run = Run.open(folder)
@@ -64,6 +87,8 @@ def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -
             raise InputError(
                 f"{folder}: was trained on another corpus than {corpus.folder} is now; choose another --out"
             )
+        if run.vocabulary.fingerprint != corpus.vocabulary.fingerprint:
+            raise InputError(f"{folder / 'vocabulary.json'}: is not the vocabulary of {corpus.folder}")
     return Run.create(folder, config, corpus)
 
 
@@ -83,33 +108,39 @@ class Trainer:
         torch.manual_seed(seed_for(self.config.training.seed, "weights"))
         self.model = run.build_model().to(accelerator.device)
         self.optimizer = build_optimizer(self.model.parameters(), self.config.optimizer)
-        self.progress = Progress()
-        for newest in checkpoint.complete(run.checkpoints)[-1:]:
-            self.progress = checkpoint.read_progress(newest)
-            checkpoint.load_model(newest, self.model)
-            checkpoint.load_optimizer(newest, self.model, self.optimizer)
+        self.ranks = Ranks(accelerator)
+        resumed = self.ranks.together(lambda: resume(run, self.model, self.optimizer), on_main_only=True)
+        self.notes = resumed.notes if resumed else []
+        self.progress = Progress(*self.ranks.from_main(resumed and resumed.progress))
+        self.saved = self.progress.step
         self.learner = accelerator.prepare(Learner(self.model))
+        self.ranks.share_optimizer(list(self.model.parameters()), self.optimizer)
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
     def run_to_the_end(self) -> Outcome:
         limits = self.config.training
         with Monitor(limits, self.progress, self.accelerator.is_main_process) as self.monitor, StopRequest() as stop:
-            self.monitor.say(self.greeting())
+            for line in (self.greeting(), *self.notes):
+                self.monitor.say(line)
             interval = Interval(self.progress)
-            while not (stop.made or self.finished()):
+            while True:
+                interrupted, finished = self.ranks.any(stop.made, self.finished())
+                if interrupted or finished:
+                    break
                 interval.add(*self.take_step(self.stream.batch(self.progress.step)))
                 self.progress = self.progress._replace(step=self.progress.step + 1, seconds=interval.total_seconds())
+                guard.check(self.progress, limits.max_skipped, self.run.folder)
                 last = self.progress.step == limits.max_steps
                 if last or self.progress.step % limits.log_every == 0:
                     self.log(interval)
                 if last or self.progress.step % limits.validate_every == 0:
                     self.validate()
                     self.save()
-            if not (self.run.checkpoints / checkpoint.name_of(self.progress.step)).exists() and self.progress.step:
+            if self.saved != self.progress.step:
                 self.save()
         if self.journal:
             self.journal.close()
-        return Outcome(self.run, self.progress, stop.made)
+        return Outcome(self.run, self.progress, interrupted, self.ranks.is_main)
 
     def greeting(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
@@ -137,11 +168,15 @@ class Trainer:
         loss = losses.sum() * (accelerator.num_processes / count)
         accelerator.backward(loss)
         norm = clip_gradients(self.model.parameters(), settings.clip_norm)
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(step, self.config.training.max_steps, settings)
-        self.optimizer.step()
+        loss = accelerator.reduce(loss.detach(), "mean")
+        finite = guard.is_finite(loss, norm)
+        self.progress = guard.counted(self.progress, finite)
+        if finite:
+            for group in self.optimizer.param_groups:
+                group["lr"] = learning_rate(step, self.config.training.max_steps, settings)
+            self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return accelerator.reduce(loss.detach(), "mean"), norm, len(batch.source) * accelerator.num_processes
+        return loss, norm, len(batch.source) * accelerator.num_processes
 
     def log(self, interval: Interval) -> None:
         values = interval.close()
@@ -150,6 +185,7 @@ class Trainer:
         self.monitor.update(self.progress, values["loss"], values["examples_per_second"])
         if self.journal:
             record = {"epoch": epoch, "seconds": self.progress.seconds, "learning_rate": rate, **values}
+            record["skipped"] = self.progress.skipped
             self.journal.record("train", self.progress.step, record)
 
     def validate(self) -> None:
@@ -165,8 +201,10 @@ class Trainer:
             limit=limits.validation_examples,
             seed=limits.seed,
             device=self.accelerator.device,
+            part=(self.ranks.rank, self.ranks.count),
+            gather=self.ranks.gather,
         )
-        scores = quick_scores(decoded.outputs, decoded.references)
+        scores = self.ranks.from_main(self.ranks.is_main and quick_scores(decoded.outputs, decoded.references))
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
         better = self.progress.best_step == 0 or scores[limits.metric] > self.progress.best_score
         self.progress = self.progress._replace(
@@ -180,6 +218,11 @@ class Trainer:
             self.journal.samples(step, [Example(*row) for row in zip(*decoded, strict=True)][:SAMPLES])
 
     def save(self) -> None:
-        if self.accelerator.is_main_process:
-            checkpoint.save(self.run.checkpoints, self.model, self.optimizer, self.progress)
-            checkpoint.prune(self.run.checkpoints, self.config.training.keep_checkpoints, self.progress.best_step)
+        """A checkpoint of this step; then those that are not to be kept go."""
+        self.ranks.together(self.write_checkpoint, on_main_only=True)
+        self.saved = self.progress.step
+
+    def write_checkpoint(self) -> None:
+        folder, kept = self.run.checkpoints, self.config.training.keep_checkpoints
+        checkpoint.save(folder, self.model, self.optimizer, self.progress, self.run.origin)
+        shelf.prune(folder, kept, self.progress.best_step)

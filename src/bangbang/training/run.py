@@ -1,16 +1,24 @@
 """A run is a folder: config.toml, vocabulary.json, corpus.json, checkpoints/, metrics.jsonl, tensorboard/, samples/."""
 
+import dataclasses
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.data import Corpus, Vocabulary, prepare
 from bangbang.errors import InputError
-from bangbang.files import write_whole
+from bangbang.files import read_json, refuse_links, write_whole
 from bangbang.models import AttentionGru
-from bangbang.training import checkpoint
+from bangbang.training import checkpoint, shelf
+from bangbang.training.checkpoint import State
+
+FOLDERS = ("checkpoints", "samples", "tensorboard")
 
 
 class Run:
@@ -20,6 +28,7 @@ class Run:
     @classmethod
     def create(cls, folder: Path, config: Config, corpus: Corpus) -> "Run":
         """A new run folder; what defines the run is written before the first step."""
+        refuse_links(folder, *FOLDERS, "metrics.jsonl")
         try:
             (folder / "samples").mkdir(parents=True, exist_ok=True)
             write_whole(folder / "config.toml", configs.dumps(config))
@@ -45,12 +54,12 @@ class Run:
     @property
     def corpus_facts(self) -> dict[str, Any]:
         """What the run was trained on: the corpus's manifest, and the folder it was in."""
-        path = self.folder / "corpus.json"
-        try:
-            facts: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: damaged or missing ({error})") from None
-        return facts
+        return read_json(self.folder / "corpus.json")
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What a checkpoint of this run says it belongs to."""
+        return {"config": dataclasses.asdict(self.config), "vocabulary": self.vocabulary.fingerprint}
 
     def corpus(self) -> Corpus:
         """The corpus the run was trained on: the prepared one where it still is, or prepared again."""
@@ -60,27 +69,48 @@ class Run:
         return prepare(self.config.data, self.config.vocabulary)
 
     def build_model(self) -> AttentionGru:
+        size = sum(weight.numel() * weight.element_size() for weight in self.outline().parameters())
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if size > memory:
+            raise InputError(f"model: its weights take {size / 2**30:.0f} GB, this machine has {memory / 2**30:.0f} GB")
         return AttentionGru(len(self.vocabulary), self.config.model)
 
+    def outline(self) -> AttentionGru:
+        """The model's names and shapes, without memory for its weights."""
+        with torch.device("meta"):
+            return AttentionGru(len(self.vocabulary), self.config.model)
+
     def checkpoint(self, which: str = "best") -> Path:
-        """A checkpoint's folder: `best`, `last`, or a step number."""
-        whole = checkpoint.complete(self.checkpoints)
-        if not whole:
+        """The folder of a whole checkpoint: `best`, `last`, or a step number."""
+        return self.choose(which)[0]
+
+    def choose(self, which: str) -> tuple[Path, State]:
+        newest = shelf.newest_whole(self.checkpoints)
+        if newest is None:
             raise InputError(
                 f"{self.folder}: no checkpoint yet; train it with `bangbang train --resume --out {self.folder}`"
             )
-        if which == "last":
-            return whole[-1]
-        if which == "best":
-            best = checkpoint.name_of(checkpoint.read_progress(whole[-1]).best_step)
-            return next((path for path in whole if path.name == best), whole[-1])
-        named = [path for path in whole if which.isdecimal() and path.name == checkpoint.name_of(int(which))]
-        if not named:
-            steps = ", ".join(path.name.removeprefix("step-").lstrip("0") or "0" for path in whole)
-            raise InputError(f"{self.folder}: no checkpoint {which!r}; there are best, last and steps {steps}")
-        return named[0]
+        best = newest.state.progress.best_step or newest.state.progress.step
+        named = {"last": newest.state.progress.step, "best": best}
+        step = named.get(which, int(which) if which.isdecimal() else -1)
+        if step == newest.state.progress.step:
+            return newest.checkpoint, newest.state
+        steps = [shelf.step_of(path) for path in shelf.listed(self.checkpoints)]
+        if step not in steps:
+            there = ", ".join(map(str, steps))
+            raise InputError(f"{self.folder}: no checkpoint {which!r}; there are best, last and steps {there}")
+        chosen = self.checkpoints / checkpoint.name_of(step)
+        return chosen, checkpoint.read_state(chosen)
+
+    def check_vocabulary(self, found: Path, origin: Mapping[str, Any]) -> None:
+        """An InputError if a checkpoint was made with another vocabulary; its ids would mean other words."""
+        if origin.get("vocabulary") != self.vocabulary.fingerprint:
+            raise InputError(f"{found}: was made with another vocabulary than {self.folder / 'vocabulary.json'}")
 
     def load_model(self, which: str = "best") -> AttentionGru:
+        found, state = self.choose(which)
+        self.check_vocabulary(found, state.origin)
+        checkpoint.check_model(found, self.outline())  # before there is memory for it
         model = self.build_model()
-        checkpoint.load_model(self.checkpoint(which), model)
+        checkpoint.load_model(found, model)
         return model.eval()

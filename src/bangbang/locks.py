@@ -1,0 +1,60 @@
+"""A lock on a folder: one process holds it, and it is let go when that process ends, however it ends."""
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bangbang.errors import InputError
+
+LOCK = ".lock"
+
+
+@contextmanager
+def locked(folder: Path, job: str = "", wait: bool = False) -> Iterator[dict[str, Any]]:
+    """Hold `folder` for the block; gives what the last holder wrote of itself (process, host, job).
+
+    Where another process holds it, wait for its end, or raise an InputError that names it.
+    """
+    descriptor = open_lock(folder)
+    try:
+        yield take(descriptor, folder, job, wait)
+    finally:
+        os.close(descriptor)
+
+
+def take(descriptor: int, folder: Path, job: str, wait: bool) -> dict[str, Any]:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        last = read_holder(descriptor)
+        own = {"process": os.getpid(), "host": socket.gethostname(), "job": job}
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(own).encode(), 0)
+    except BlockingIOError:
+        holder = read_holder(descriptor)
+        who = f"process {holder.get('process', '?')} on {holder.get('host', '?')}"
+        raise InputError(f"{folder}: in use by {who}; wait for its end, or choose another folder") from None
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be locked ({error.strerror})") from None
+    return last
+
+
+def open_lock(folder: Path) -> int:
+    # the file stays when the lock is let go: to remove it would race with the next process's opening it
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
+
+
+def read_holder(descriptor: int) -> dict[str, Any]:
+    try:
+        holder = json.loads(os.pread(descriptor, 4096, 0))
+    except (ValueError, RecursionError):
+        return {}
+    return holder if isinstance(holder, dict) else {}

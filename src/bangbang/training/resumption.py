@@ -1,0 +1,58 @@
+"""Going on with a run: the newest whole checkpoint, checked to be this run's, put back in place."""
+
+from typing import Any, NamedTuple
+
+import torch
+
+from bangbang import config as configs
+from bangbang.errors import InputError
+from bangbang.models import AttentionGru
+from bangbang.training import checkpoint, shelf
+from bangbang.training.checkpoint import Progress
+from bangbang.training.run import Run
+
+# What may change when a run is resumed: how long it goes on and where its corpus is kept, not what it is.
+BUDGET = {
+    "training.max_steps",
+    "training.max_minutes",
+    "training.patience",
+    "training.keep_checkpoints",
+    "training.max_skipped",
+    "data.cache",
+}
+
+
+class Resumption(NamedTuple):
+    progress: Progress
+    notes: list[str]
+    """What a person should know: which checkpoints were damaged, and which one it goes on from."""
+
+
+def resume(run: Run, model: AttentionGru, optimizer: torch.optim.Optimizer) -> Resumption:
+    """Load the newest whole checkpoint of `run`, if it has any, and set damaged ones aside."""
+    newest = shelf.newest_whole(run.checkpoints)
+    if newest is None:
+        shelf.sweep(run.checkpoints)
+        return Resumption(Progress(), [])
+    run.check_vocabulary(newest.checkpoint, newest.state.origin)
+    changed = changes(newest.state.origin.get("config"), run.config)
+    if changed:
+        raise InputError(f"{newest.checkpoint}: was made with another config: {', '.join(changed)}")
+    checkpoint.load_model(newest.checkpoint, model)
+    checkpoint.load_optimizer(newest.checkpoint, model, optimizer)
+    shelf.tidy(run.checkpoints, newest.checkpoint)
+    notes = [f"damaged, set aside: {message}" for message in newest.damaged]
+    return Resumption(newest.state.progress, [*notes, f"going on from {newest.checkpoint.name}"])
+
+
+def changes(before: Any, config: configs.Config) -> list[str]:
+    """The `table.key`s, but those of the budget, that had another value. Keys of a newer version do not count."""
+    if not isinstance(before, dict):
+        return ["all of it"]
+    current = configs.flat(config)
+    return [
+        f"{name}.{key} was {value!r}"
+        for name, table in before.items()
+        for key, value in (table.items() if isinstance(table, dict) else ())
+        if f"{name}.{key}" not in BUDGET and current.get(f"{name}.{key}", value) != value
+    ]
