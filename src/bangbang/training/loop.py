@@ -29,14 +29,15 @@ from bangbang.training.learner import Learner
 from bangbang.training.monitor import Monitor
 from bangbang.training.optimizer import build_optimizer, learning_rate
 from bangbang.training.ranks import Ranks, job, restarted
+from bangbang.training.rendezvous import join
 from bangbang.training.resumption import BUDGET, resume
 from bangbang.training.run import Run
 from bangbang.training.scoring import quick_scores
 from bangbang.training.stopping import StopRequest
 from bangbang.training.stream import BatchStream
 
-# every parameter is used in every step, and there are no buffers
-DATA_PARALLEL = DistributedDataParallelKwargs(broadcast_buffers=False, gradient_as_bucket_view=True)
+# buckets in place of gradients, not beside them; every parameter is used in every step, so none need be searched for
+DATA_PARALLEL = DistributedDataParallelKwargs(gradient_as_bucket_view=True)
 SAMPLES = 10
 
 
@@ -50,8 +51,13 @@ class Outcome(NamedTuple):
 
 def train(config: Config, folder: Path, resume: bool = False) -> Outcome:
     """Train as `config` says into the run folder, from scratch or from its newest checkpoint."""
+    join()
     AcceleratorState._reset_state()  # accelerate keeps one precision per process; every training here has its own
-    accelerator = Accelerator(mixed_precision=config.training.mixed_precision, kwargs_handlers=[DATA_PARALLEL])
+    accelerator = Accelerator(
+        cpu=not torch.accelerator.is_available(),  # without it, accelerate would start no gloo processes
+        mixed_precision=config.training.mixed_precision,
+        kwargs_handlers=[DATA_PARALLEL],
+    )
     ranks = Ranks(accelerator)
     # where processes share a disk, one makes the corpus and the others wait for it
     corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, progress=accelerator.is_main_process))

@@ -4,11 +4,14 @@ import torch
 
 from bangbang.config import TrainingConfig
 from bangbang.data import Batch, Split, batches
+from bangbang.errors import InputError
 
 
 class BatchStream:
     def __init__(self, split: Split, config: TrainingConfig, rank: int, world: int, device: torch.device) -> None:
         self.split, self.config, self.rank, self.world, self.device = split, config, rank, world, device
+        if split.examples < world:
+            raise InputError(f"{split.examples} training examples are too few for {world} processes")
         self.steps_per_epoch = max(1, split.examples // (config.batch_size * world))
         self.epoch = -1
 

@@ -1,0 +1,153 @@
+"""Two gloo processes started by torchrun: they equal one process with twice the batch, through signals and deaths."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bangbang import config as configs
+from bangbang.training import checkpoint, shelf, train
+from tests.conftest import TINY_CONFIG, write_corpus
+from tests.training.test_loop import weights
+
+STEPS = 50
+LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def launched(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*LAUNCH, *arguments], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """No dropout, whose masks depend on the rank; validation of more than one batch, so that both ranks decode."""
+    folder = tmp_path_factory.mktemp("processes")
+    corpus = write_corpus(folder / "corpus", {"train": 300, "valid": 150, "test": 5})
+    text = TINY_CONFIG.format(corpus=corpus, cache=folder / "cache", steps=STEPS)
+    path = folder / "config.toml"
+    path.write_text(text.replace("dropout = 0.1", "dropout = 0.0").replace("log_every = 10", "log_every = 1"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def pair(config: Path) -> Path:
+    """The run of two processes, never interrupted."""
+    folder = config.parent / "pair"
+    process = launched("-m", "bangbang", "train", str(config), "--out", str(folder))
+    output, error = process.communicate()
+    assert process.returncode == 0, error
+    assert output.count("minutes of training") == 1, "only one process speaks"
+    return folder
+
+
+def records(folder: Path, kind: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").open()]
+    return [line for line in lines if line["kind"] == kind]
+
+
+def test_equals_one_process_with_twice_the_batch(config: Path, pair: Path, tmp_path: Path) -> None:
+    train(configs.read(config, ["training.batch_size=32"]), tmp_path)
+    one, two = records(tmp_path, "train"), records(pair, "train")
+    assert [line["step"] for line in two] == [line["step"] for line in one] == list(range(1, STEPS + 1))
+    for name in ("loss", "gradient_norm"):
+        assert [line[name] for line in two] == pytest.approx([line[name] for line in one], rel=1e-5), name
+    for alone, shared in zip(records(tmp_path, "valid"), records(pair, "valid"), strict=True):
+        assert {**shared, "seconds": 0} == {**alone, "seconds": 0}
+    files = [folder / "checkpoints" / checkpoint.name_of(STEPS) / checkpoint.MODEL for folder in (tmp_path, pair)]
+    for name, weight in load_file(files[0]).items():
+        torch.testing.assert_close(load_file(files[1])[name], weight, rtol=1e-4, atol=1e-4)
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    while not condition():
+        assert process.poll() is None, "ended too soon"
+        time.sleep(0.002)
+
+
+def test_a_signal_and_then_a_dead_worker_leave_no_trace(config: Path, pair: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train_it = ("-m", "bangbang", "train", str(config), "--out", str(folder))
+    process = launched(*train_it)
+    wait_for(lambda: len(shelf.listed(folder / "checkpoints")) == 1, process)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate()
+    assert f"go on with: torchrun --nproc_per_node 2 -m bangbang train --resume --out {folder}" in output
+    newest = shelf.newest_whole(folder / "checkpoints")
+    assert newest is not None and 20 <= newest.state.progress.step < STEPS
+
+    process = launched("--max-restarts=1", *train_it, "--resume")
+    wait_for((folder / "checkpoints" / "step-00000040").exists, process)
+    workers = psutil.Process(process.pid).children()
+    next(worker for worker in workers if worker.environ().get("RANK") == "1").kill()
+    output, error = process.communicate()
+    assert process.returncode == 0, error
+    assert "going on from step-00000040" in " ".join(error.split()), error
+    assert weights(folder, STEPS) == weights(pair, STEPS)
+
+
+TALK = """
+import sys
+import torch
+from accelerate import Accelerator
+from bangbang.errors import InputError, ReportedElsewhereError
+from bangbang.training.ranks import Ranks
+
+ranks = Ranks(Accelerator(cpu=True))
+assert ranks.count == 2
+assert ranks.any(ranks.rank == 1, False) == [True, False]
+assert ranks.gather({"rank": ranks.rank, "text": "ä" * (5 + 20 * ranks.rank)}) == [
+    {"rank": rank, "text": "ä" * (5 + 20 * rank)} for rank in (0, 1)
+]
+assert ranks.from_main("main's" if ranks.is_main else None) == "main's"
+assert ranks.together(lambda: ranks.rank, on_main_only=True) == (0 if ranks.is_main else None)
+
+def fails_in_the_second():
+    if ranks.rank == 1:
+        raise InputError("what happened")
+
+try:
+    ranks.together(fails_in_the_second)
+except InputError as error:
+    assert str(error) == "what happened"
+    assert isinstance(error, ReportedElsewhereError) == ranks.is_main
+else:
+    raise AssertionError
+ranks.check_equal(config="same")
+try:
+    ranks.check_equal(corpus=str(ranks.rank))
+except InputError as error:
+    assert str(error) == "process 1 of this run has another corpus than process 0"
+else:
+    raise AssertionError
+parameter = torch.nn.Parameter(torch.zeros(3))
+optimizer = torch.optim.AdamW([parameter])
+if ranks.is_main:
+    parameter.grad = torch.ones(3)
+    optimizer.step()
+ranks.share_optimizer([parameter], optimizer)
+assert optimizer.state[parameter]["exp_avg"].tolist() == torch.full((3,), 0.1).tolist()
+assert float(optimizer.state[parameter]["step"]) == 1
+print("agreed")
+"""
+
+
+def test_what_processes_tell_each_other(tmp_path: Path) -> None:
+    script = tmp_path / "talk.py"
+    script.write_text(TALK)
+    process = launched(str(script))
+    output, error = process.communicate()
+    assert process.returncode == 0, error
+    assert output.count("agreed") == 2
