@@ -18,7 +18,9 @@ from bangbang.config import Config
 from bangbang.data import Batch, Corpus, prepare
 from bangbang.errors import InputError
 from bangbang.locks import locked
+from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
+from bangbang.rewards import DocumentFrequency, build_reward
 from bangbang.training import checkpoint, guard, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.clipping import clip_gradients
@@ -119,7 +121,9 @@ class Trainer:
         self.notes = resumed.notes if resumed else []
         self.progress = Progress(*self.ranks.from_main(resumed and resumed.progress))
         self.saved = self.progress.step
-        self.learner = accelerator.prepare(Learner(self.model))
+        reward = build_reward(self.config.reward, run.vocabulary.texts(), self.document_frequency)
+        objective = Objective(self.config.objective, reward, self.config.data.max_target_length)
+        self.learner = accelerator.prepare(Learner(self.model, objective))
         self.ranks.share_optimizer(list(self.model.parameters()), self.optimizer)
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
@@ -162,14 +166,26 @@ class Trainer:
         out_of_patience = 0 < limits.patience <= progress.validations_since_best
         return progress.step >= limits.max_steps or out_of_time or out_of_patience
 
-    def take_step(self, batch: Batch) -> tuple[Tensor, Tensor, int]:
-        """One update. Returns the mean loss of a position, the gradient's norm and the number of examples."""
+    def document_frequency(self) -> DocumentFrequency:
+        """Of the training references, whose tokens are the vocabulary's."""
+        vocabulary, split = self.run.vocabulary, self.stream.split
+        starts = range(0, len(split), 2_000)  # rows at a time: a large corpus does not fit in memory
+        rows = (texts for start in starts for texts in split.references(slice(start, start + 2_000)))
+        return DocumentFrequency.count(
+            [[vocabulary.token(index) for index in ids] for ids in vocabulary.encode_batch(texts)] for texts in rows
+        )
+
+    def take_step(self, batch: Batch) -> tuple[Tensor, Tensor, Diagnostics, int]:
+        """One update. Returns the mean loss of a position, the gradient's norm, what the targets were like and the
+        number of examples."""
         accelerator, settings, step = self.accelerator, self.config.optimizer, self.progress.step
-        torch.manual_seed(seed_for(self.config.training.seed, "noise", step, accelerator.process_index))
+        seed, rank = self.config.training.seed, accelerator.process_index
+        torch.manual_seed(seed_for(seed, "noise", step, rank))
+        generator = torch.Generator().manual_seed(seed_for(seed, "targets", step, rank))
         self.learner.train()
         with accelerator.autocast():
-            losses = self.learner(batch)
-        count = accelerator.reduce(torch.tensor(float(len(losses)), device=losses.device), "sum")
+            losses, diagnostics = self.learner(batch, step, generator)
+        count = accelerator.reduce(torch.tensor(float(len(losses)), device=losses.device), "sum").clamp(min=1)
         # gradients are averaged over processes: times their number, this is the gradient of the mean over all positions
         loss = losses.sum() * (accelerator.num_processes / count)
         accelerator.backward(loss)
@@ -182,10 +198,10 @@ class Trainer:
                 group["lr"] = learning_rate(step, self.config.training.max_steps, settings)
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return loss, norm, len(batch.source) * accelerator.num_processes
+        return loss, norm, diagnostics, len(batch.source) * accelerator.num_processes
 
     def log(self, interval: Interval) -> None:
-        values = interval.close()
+        values = interval.close(lambda sums: self.accelerator.reduce(sums.to(self.accelerator.device), "sum"))
         rate = learning_rate(self.progress.step - 1, self.config.training.max_steps, self.config.optimizer)
         epoch = self.progress.step / self.stream.steps_per_epoch
         self.monitor.update(self.progress, values["loss"], values["examples_per_second"])

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
 from bangbang import config as configs
 from bangbang.errors import InputError
@@ -33,6 +34,8 @@ def resume(run: Run, model: AttentionGru, optimizer: torch.optim.Optimizer) -> R
     newest = shelf.newest_whole(run.checkpoints)
     if newest is None:
         shelf.sweep(run.checkpoints)
+        if run.config.training.init:
+            start_from(Run.open(run.config.training.init), run, model)
         return Resumption(Progress(), [])
     run.check_vocabulary(newest.checkpoint, newest.state.origin)
     changed = changes(newest.state.origin.get("config"), run.config)
@@ -43,6 +46,17 @@ def resume(run: Run, model: AttentionGru, optimizer: torch.optim.Optimizer) -> R
     shelf.tidy(run.checkpoints, newest.checkpoint)
     notes = [f"damaged, set aside: {message}" for message in newest.damaged]
     return Resumption(newest.state.progress, [*notes, f"going on from {newest.checkpoint.name}"])
+
+
+def start_from(other: Run, run: Run, model: nn.Module) -> None:
+    """Give the model the weights of another run's best checkpoint."""
+    if other.config.model != run.config.model:
+        raise InputError(f"{other.folder}: its [model] differs from this config's; start from a run of the same model")
+    if other.vocabulary.texts() != run.vocabulary.texts():
+        raise InputError(
+            f"{other.folder}: its vocabulary differs from this corpus's; start from a run on the same corpus"
+        )
+    checkpoint.load_model(other.checkpoint("best"), model)
 
 
 def changes(before: Any, config: configs.Config) -> list[str]:
