@@ -22,9 +22,21 @@ def locked(folder: Path, job: str = "", wait: bool = False) -> Iterator[dict[str
     """
     descriptor = open_lock(folder)
     try:
-        yield take(descriptor, folder, job, wait)
+        last = take(descriptor, folder, job, wait)
+        while not is_current(descriptor, folder):  # the last holder removed or renamed the folder
+            os.close(descriptor)
+            descriptor = open_lock(folder)
+            last = take(descriptor, folder, job, wait)
+        yield last
     finally:
         os.close(descriptor)
+
+
+def is_current(descriptor: int, folder: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), (folder / LOCK).stat())
+    except FileNotFoundError:
+        return False
 
 
 def take(descriptor: int, folder: Path, job: str, wait: bool) -> dict[str, Any]:

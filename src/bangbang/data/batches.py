@@ -10,7 +10,7 @@ WINDOW = 100  # batches sorted together: large enough for even lengths, small en
 
 def batches(
     split: Split, batch_size: int, seed: int, epoch: int, rank: int = 0, world: int = 1
-) -> list[npt.NDArray[np.int64]]:
+) -> list[npt.NDArray[np.int32]]:
     """The example numbers of each step of process `rank` of `world` in this epoch.
 
     A global batch has `batch_size * world` examples of like length, and rank r takes every world-th of them from the
@@ -19,12 +19,15 @@ def batches(
     """
     rng = np.random.default_rng([seed, epoch])
     size = batch_size * world
-    order = rng.permutation(split.examples)
+    # 32 bits and one window at a time: an epoch of millions of examples is planned in a few dozen megabytes
+    order = rng.permutation(np.arange(split.examples, dtype=np.int32))
     if len(order) <= size:
         return [order[rank::world]] if len(order) else []
     order = order[: len(order) // size * size]
-    window = np.arange(len(order)) // (WINDOW * size)
-    # the target leads: the vocabulary layer runs once per target position
-    key = (window << 40) | (split.target_lengths[order].astype(np.int64) << 20) | split.source_lengths[order]
-    steps = order[np.argsort(key, kind="stable")].reshape(-1, size)
+    for start in range(0, len(order), WINDOW * size):
+        window = order[start : start + WINDOW * size]
+        # the target leads: the vocabulary layer runs once per target position
+        key = (split.target_lengths[window].astype(np.int64) << 20) | split.source_lengths[window]
+        order[start : start + WINDOW * size] = window[np.argsort(key, kind="stable")]
+    steps = order.reshape(-1, size)
     return list(steps[rng.permutation(len(steps)), rank::world])

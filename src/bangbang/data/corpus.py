@@ -5,6 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from bangbang.data.split import Split
 from bangbang.data.vocabulary import Vocabulary
 from bangbang.errors import InputError
@@ -12,7 +14,7 @@ from bangbang.errors import InputError
 MANIFEST = "corpus.json"
 VOCABULARY = "vocabulary.json"
 SPLITS = ("train", "valid", "test")
-FORMAT = 1  # raised when the files or the rules that make them change: older folders are then made anew
+FORMAT = 2  # raised when the files or the rules that make them change: older folders are then made anew
 
 
 class Corpus:
@@ -51,8 +53,8 @@ class Corpus:
         if name not in counts:
             raise InputError(f"{self.folder}: no split {name!r}; this corpus has {', '.join(counts)}")
         try:
-            split = Split.open(self.folder / name)
-        except (OSError, ValueError, KeyError) as error:
+            split = Split.open(self.folder / name, len(self.vocabulary))
+        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise InputError(f"{self.folder / name}: damaged ({error}); remove {self.folder} to make it anew") from None
         if len(split) != counts[name]["rows"]:
             raise InputError(

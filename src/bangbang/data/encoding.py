@@ -1,80 +1,43 @@
-"""From pairs to Arrow: raw text first, then text and token ids side by side, a few thousand rows at a time."""
+"""From raw pairs to text and token ids side by side, in Arrow files of 100,000 rows, each made whole or not at all.
+
+Beside each file stands a note of what it holds while the corpus is being made: a file with a note is not made again.
+"""
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bangbang.data.raw import record_batches
+from bangbang.data.schema import ENCODED, ROWS
 from bangbang.data.vocabulary import Vocabulary
-from bangbang.files import write_whole
+from bangbang.files import read_json, sync, write_whole
 from bangbang.symbols import EOS, UNK
 
-ARROW_FILE = "data-00000-of-00001.arrow"
-ROWS = 2_000  # per record batch
-RAW = pa.schema([("source", pa.string()), ("targets", pa.list_(pa.string()))])
-IDS = pa.list_(pa.int32())
-ENCODED = RAW.append(pa.field("source_ids", IDS)).append(pa.field("target_ids", pa.list_(IDS)))
+BATCHES = 50  # per file
 
 
-class RawFile:
-    """Collects (source, targets) rows in an Arrow stream file."""
+class Side(NamedTuple):
+    """Counts over one side, source or target, of some rows."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows = 0
-        self._writer = pa.ipc.new_stream(str(path), RAW)
-        self._sources: list[str] = []
-        self._targets: list[tuple[str, ...]] = []
+    sequences: int = 0
+    tokens: int = 0
+    unknown: int = 0
+    cut: int = 0
 
-    def add(self, source: str, targets: tuple[str, ...]) -> None:
-        self._sources.append(source)
-        self._targets.append(targets)
-        self.rows += 1
-        if len(self._sources) == ROWS:
-            self._flush()
+    @classmethod
+    def of(cls, whole: list[list[int]], kept: list[list[int]]) -> "Side":
+        cut = sum(len(one) > len(other) for one, other in zip(whole, kept, strict=True))
+        return cls(len(kept), sum(map(len, kept)), sum(ids.count(UNK) for ids in kept), cut)
 
-    def close(self) -> None:
-        self._flush()
-        self._writer.close()
-
-    def _flush(self) -> None:
-        if self._sources:
-            self._writer.write_batch(pa.record_batch([self._sources, self._targets], schema=RAW))
-            self._sources, self._targets = [], []
-
-
-def record_batches(path: Path) -> Iterator[Any]:
-    # read, not mapped: every page is needed once, and mapped pages would count as this process's memory
-    with pa.OSFile(str(path)) as stored, pa.ipc.open_stream(stored) as stream:
-        yield from stream
-
-
-def texts(path: Path) -> Iterator[str]:
-    """All texts of a raw file, sources and references."""
-    for batch in record_batches(path):
-        yield from batch.column("source").to_pylist()
-        yield from batch.column("targets").flatten().to_pylist()
-
-
-class Side:
-    """Counts over one side, source or target, of a split."""
-
-    def __init__(self) -> None:
-        self.sequences = self.tokens = self.unknown = self.cut = 0
-
-    def add(self, sequences: list[list[int]], limit: int) -> list[list[int]]:
-        """Count the sequences and cut them to `limit` tokens."""
-        kept = [ids[:limit] for ids in sequences]
-        self.sequences += len(kept)
-        self.tokens += sum(map(len, kept))
-        self.unknown += sum(ids.count(UNK) for ids in kept)
-        self.cut += sum(len(ids) > limit for ids in sequences)
-        return kept
+    def plus(self, other: "Side") -> "Side":
+        return Side(*(one + two for one, two in zip(self, other, strict=True)))
 
     def report(self) -> dict[str, float]:
         return {
@@ -82,6 +45,23 @@ class Side:
             "unknown_share": self.unknown / max(1, self.tokens),
             "truncated_share": self.cut / max(1, self.sequences),
         }
+
+
+class Note(NamedTuple):
+    """What one file of a split holds."""
+
+    rows: int
+    digest: str
+    source: Side
+    target: Side
+
+    def write(self, path: Path) -> None:
+        write_whole(path, json.dumps(self._asdict()))
+
+    @classmethod
+    def read(cls, path: Path) -> "Note":
+        table = read_json(path)
+        return cls(table["rows"], table["digest"], Side(*table["source"]), Side(*table["target"]))
 
 
 class Encoder:
@@ -98,36 +78,62 @@ class Encoder:
         """A hash of all that was encoded so far."""
         return self._digest.hexdigest()
 
-    def encode(self, raw: Path, folder: Path) -> Iterator[int]:
+    def encode(self, raw: Path, rows: int, folder: Path) -> Iterator[int]:
         """Write a split's folder, yielding the rows done so far; `report` tells of it afterwards."""
-        self._source, self._target, self._rows = Side(), Side(), 0
-        folder.mkdir()
-        with pa.ipc.new_stream(str(folder / ARROW_FILE), ENCODED) as writer:
-            for batch in record_batches(raw):
-                writer.write_batch(self._encode_batch(batch))
-                self._rows += batch.num_rows
-                yield self._rows
-        describe(folder, self.fingerprint)
+        folder.mkdir(exist_ok=True)
+        files = -(-rows // (BATCHES * ROWS))
+        names = [f"data-{number:05d}-of-{files:05d}.arrow" for number in range(files)]
+        self._notes: list[Note] = []
+        batches = record_batches(raw)
+        for name in names:
+            group = islice(batches, BATCHES)
+            note = folder / f"{name}.json"
+            if note.exists():
+                next(islice(group, BATCHES, None), None)  # passed over: an earlier call made this file
+            else:
+                self._file(group, folder / name).write(note)
+            self._notes.append(Note.read(note))
+            self._digest.update(self._notes[-1].digest.encode())
+            yield sum(each.rows for each in self._notes)
+        describe(folder, names, self.fingerprint)
 
     def report(self) -> dict[str, Any]:
+        source, target = Side(), Side()
+        for note in self._notes:
+            source, target = source.plus(note.source), target.plus(note.target)
         return {
-            "rows": self._rows,
-            "examples": self._target.sequences,
-            "source": self._source.report(),
-            "target": self._target.report(),
+            "rows": sum(note.rows for note in self._notes),
+            "examples": target.sequences,
+            "source": source.report(),
+            "target": target.report(),
         }
 
-    def _encode_batch(self, batch: Any) -> Any:
+    def _file(self, batches: Iterable[Any], path: Path) -> Note:
+        draft = path.with_suffix(".draft")
+        note, digest = Note(0, "", Side(), Side()), hashlib.blake2b(digest_size=16)
+        with pa.ipc.new_stream(str(draft), ENCODED) as writer:
+            for batch in batches:
+                encoded, source, target = self._encode_batch(batch)
+                writer.write_batch(encoded)
+                for column in encoded.columns:
+                    for buffer in column.buffers():
+                        digest.update(b"" if buffer is None else buffer)
+                note = Note(note.rows + batch.num_rows, "", note.source.plus(source), note.target.plus(target))
+        sync(draft)
+        draft.replace(path)
+        return note._replace(digest=digest.hexdigest())
+
+    def _encode_batch(self, batch: Any) -> tuple[Any, Side, Side]:
         sources, targets = batch.column("source"), batch.column("targets")
-        source_ids = self._source.add(self._vocabulary.encode_batch(sources.to_pylist()), self._source_limit)
-        target_ids = self._target.add(self._vocabulary.encode_batch(targets.flatten().to_pylist()), self._target_limit)
+        source_whole = self._vocabulary.encode_batch(sources.to_pylist())
+        target_whole = self._vocabulary.encode_batch(targets.flatten().to_pylist())
+        source_ids = [ids[: self._source_limit] for ids in source_whole]
+        target_ids = [ids[: self._target_limit] for ids in target_whole]
+        counts = Side.of(source_whole, source_ids), Side.of(target_whole, target_ids)
         for ids in target_ids:
             ids.append(EOS)
         columns = [sources, targets, lists(source_ids), pa.ListArray.from_arrays(targets.offsets, lists(target_ids))]
-        for column in columns:
-            for buffer in column.buffers():
-                self._digest.update(b"" if buffer is None else buffer)
-        return pa.record_batch(columns, schema=ENCODED)
+        return pa.record_batch(columns, schema=ENCODED), *counts
 
 
 def lists(sequences: list[list[int]]) -> Any:
@@ -143,13 +149,13 @@ def flat(sequences: Iterable[list[int]]) -> Iterator[int]:
         yield from ids
 
 
-def describe(folder: Path, fingerprint: str) -> None:
-    """Write beside the Arrow file what `datasets.load_from_disk` wants to know of it."""
+def describe(folder: Path, files: list[str], fingerprint: str) -> None:
+    """Write beside the Arrow files what `datasets.load_from_disk` wants to know of them."""
     from datasets import DatasetInfo, Features
 
     DatasetInfo(features=Features.from_arrow_schema(ENCODED)).write_to_directory(str(folder))
     state: dict[str, Any] = {
-        "_data_files": [{"filename": ARROW_FILE}],
+        "_data_files": [{"filename": name} for name in files],
         "_fingerprint": fingerprint,
         "_format_columns": None,
         "_format_kwargs": {},

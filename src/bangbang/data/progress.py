@@ -13,7 +13,7 @@ class Progress:
     """Bars that are shown on a terminal, if wanted."""
 
     def __init__(self, shown: bool) -> None:
-        console = Console(stderr=True)
+        console = Console(stderr=True, quiet=not shown, soft_wrap=True)
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -32,6 +32,9 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bars.stop()
+
+    def say(self, message: str) -> None:
+        self._bars.console.print(message, highlight=False, markup=False)
 
     @contextmanager
     def task(self, description: str) -> Iterator[Callable[[int, int], None]]:

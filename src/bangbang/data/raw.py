@@ -1,0 +1,49 @@
+"""Raw pairs on their way to a corpus: one Arrow stream file per split."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bangbang.data.schema import RAW, ROWS
+
+
+class RawFile:
+    """Collects (source, targets) rows in an Arrow stream file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self._writer = pa.ipc.new_stream(str(path), RAW)
+        self._sources: list[str] = []
+        self._targets: list[tuple[str, ...]] = []
+
+    def add(self, source: str, targets: tuple[str, ...]) -> None:
+        self._sources.append(source)
+        self._targets.append(targets)
+        self.rows += 1
+        if len(self._sources) == ROWS:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._sources:
+            self._writer.write_batch(pa.record_batch([self._sources, self._targets], schema=RAW))
+            self._sources, self._targets = [], []
+
+
+def record_batches(path: Path) -> Iterator[Any]:
+    # read, not mapped: every page is needed once, and mapped pages would count as this process's memory
+    with pa.OSFile(str(path)) as stored, pa.ipc.open_stream(stored) as stream:
+        yield from stream
+
+
+def texts(path: Path) -> Iterator[str]:
+    """All texts of a raw file, sources and references."""
+    for batch in record_batches(path):
+        yield from batch.column("source").to_pylist()
+        yield from batch.column("targets").flatten().to_pylist()

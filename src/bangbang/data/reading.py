@@ -1,0 +1,104 @@
+"""The first stage of making a corpus: all usable pairs in raw files, one per split, and what is to be told of it."""
+
+import json
+from array import array
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bangbang.config import DataConfig
+from bangbang.data.corpus import SPLITS
+from bangbang.data.pairs import Ledger, Pair, Reader
+from bangbang.data.progress import Progress
+from bangbang.data.raw import RawFile
+from bangbang.data.sides import Sides, number
+from bangbang.errors import InputError
+from bangbang.files import read_json, write_whole
+
+READING = "reading.json"
+
+
+def read(reader: Reader, data: DataConfig, folder: Path, shown: Progress) -> dict[str, Any]:
+    """Read a corpus into `folder`, unless an earlier call has; returns counts, drops and overlaps."""
+    if not (folder / READING).exists():
+        ledger, sides, raw = Ledger(), Sides(data, list(reader.splits)), Collection(folder)
+        for name, section in reader.splits.items():
+            with shown.task(f"reading {reader.name} {name}") as ledger.progress:
+                for pair in section(ledger):
+                    if kept := usable(pair, ledger):
+                        raw.add(sides.of(kept.family) if name == "train" else name, kept)
+        raw.close(reader, sides.carved, ledger)
+        facts = {
+            "rows": {name: file.rows for name, file in raw.files.items()},
+            "carved": sides.carved,
+            "families": sides.families(),
+            "sources_also_in_train": raw.overlaps(),
+            "drops": dict(ledger.drops.most_common()),
+        }
+        write_whole(folder / READING, json.dumps(facts))
+    return read_json(folder / READING)
+
+
+def raw_path(folder: Path, split: str) -> Path:
+    return folder / f"{split}.raw"
+
+
+def usable(pair: Pair, ledger: Ledger) -> Pair | None:
+    """The pair without blank references and outer blanks, or None, counted, if nothing can be learned from it."""
+    source = pair.source.strip()
+    targets = tuple(target for target in map(str.strip, pair.targets) if target)
+    if not source or not targets:
+        ledger.drop("empty target" if source else "empty source")
+        return None
+    whole = source.join(targets) + source
+    if "\0" in whole:
+        ledger.drop("NUL character")
+        return None
+    try:
+        whole.encode("utf-8")
+    except UnicodeEncodeError:
+        ledger.drop("half a surrogate pair")
+        return None
+    return Pair(source, targets, pair.family)
+
+
+class Collection:
+    """The raw files of the splits while they are read, and hashes of their sources."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.files: dict[str, RawFile] = {}
+        self._hashes: dict[str, array[int]] = {}
+
+    def add(self, split: str, pair: Pair) -> None:
+        if split not in self.files:
+            self.files[split] = RawFile(raw_path(self._folder, split))
+            self._hashes[split] = array("Q")
+        self.files[split].add(pair.source, pair.targets)
+        self._hashes[split].append(number(pair.source))
+
+    def close(self, reader: Reader, carved: list[str], ledger: Ledger) -> None:
+        """Finish the files and put them in order; a split that should be there and has no pair is an error."""
+        for file in self.files.values():
+            file.close()
+        rows = sum(file.rows for name, file in self.files.items() if name in ("train", *carved))
+        dropped = "".join(f"; dropped {count} for: {reason}" for reason, count in ledger.drops.most_common(3))
+        for name in SPLITS:
+            if name not in self.files and name in reader.splits:
+                raise InputError(f"{reader.name}: no usable pair in {name}{dropped}")
+            if name not in self.files and name in carved:
+                raise InputError(
+                    f"{reader.name}: {rows} pairs are too few to carve a {name} split from; raise data.{name}_share, "
+                    f"or give the corpus a {name} file"
+                )
+        self.files = {name: self.files[name] for name in SPLITS if name in self.files}
+
+    def overlaps(self) -> dict[str, int]:
+        """For each held-out split: the rows whose very source is in `train` too."""
+        train = np.unique(np.frombuffer(self._hashes["train"], dtype=np.uint64))
+        return {
+            name: int(np.isin(np.frombuffer(self._hashes[name], dtype=np.uint64), train).sum())
+            for name in self.files
+            if name != "train"
+        }
