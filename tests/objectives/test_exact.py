@@ -74,7 +74,14 @@ def test_q_tilde_is_a_distribution() -> None:
 @pytest.mark.parametrize("several", [Y, TWO], ids=["one reference", "two references"])
 @pytest.mark.parametrize(
     ("p_drop", "weight", "by_reward"),
-    [(0.0, 2.0, True), (0.0, 2.0, False), (0.4, math.inf, True), (0.4, math.inf, False), (0.4, 3.0, True), (0.0, 0, True)],
+    [
+        (0.0, 2.0, True),
+        (0.0, 2.0, False),
+        (0.4, math.inf, True),
+        (0.4, math.inf, False),
+        (0.4, 3.0, True),
+        (0.0, 0, True),
+    ],
     ids=["spg R-weighted", "spg", "bbspg R-weighted", "bbspg", "bbspg with finite W", "pg"],
 )
 def test_monte_carlo_converges_to_the_exact_gradient(p_drop: float, weight: float, by_reward: bool, several) -> None:
@@ -157,7 +164,9 @@ def test_sequences_follow_q_tilde() -> None:
     counts = dict.fromkeys(sequences(), 0)
     for z in sample.tokens.tolist():
         counts[tuple(v for v in z if v != PAD)] += 1
-    expected = {z: rows * sum(p * q_tilde(model, z, TWO, w) for p, w in weight_vectors(p_drop, math.inf)) for z in counts}
+    expected = {
+        z: rows * sum(p * q_tilde(model, z, TWO, w) for p, w in weight_vectors(p_drop, math.inf)) for z in counts
+    }
     assert all(counts[z] == 0 for z in counts if expected[z] == 0)
     common = [z for z in counts if expected[z] >= 5]
     chi_square = sum((counts[z] - expected[z]) ** 2 / expected[z] for z in common)

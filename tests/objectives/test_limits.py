@@ -82,7 +82,7 @@ def test_without_a_reward_in_the_sampler_it_is_the_policy_gradient() -> None:
     losses, gradients = loss_and_gradients(model, proposal)
 
     model, decoder = model_and_decoder()
-    coins, chances = torch.rand(2, 4, 6, generator=generator())
+    _, chances = torch.rand(2, 4, 6, generator=generator())
     last, sampled, weighted = torch.full((4,), BOS), [], []
     state, rewards = decoder.state, RougeN(3).start(REFERENCES)
     alive = torch.ones(4, dtype=torch.bool)
@@ -107,7 +107,7 @@ def test_without_a_reward_in_the_sampler_it_is_the_policy_gradient() -> None:
 
 
 def test_the_loss_omits_what_the_model_chose() -> None:
-    model, decoder = model_and_decoder()
+    _, decoder = model_and_decoder()
     proposal = spg(decoder, REWARD, REFERENCES, 15, Settings(0.5), generator())
     counts = proposal.diagnostics
     assert len(proposal.tokens) == counts.driven_tokens < counts.sample_tokens
@@ -117,7 +117,7 @@ def test_the_loss_omits_what_the_model_chose() -> None:
 
 
 def test_a_large_finite_weight_is_the_infinite_one_where_nothing_ties() -> None:
-    model, decoder = model_and_decoder()
+    _, decoder = model_and_decoder()
     hard = spg(decoder, REWARD, REFERENCES, 6, Settings(0.0), generator())
     soft = spg(decoder, REWARD, REFERENCES, 6, Settings(0.0, rules=Rules(weight=10_000.0)), generator())
     assert hard.tokens.tolist() == soft.tokens.tolist()
