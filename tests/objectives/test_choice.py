@@ -85,7 +85,7 @@ def test_ties_by_the_reference_take_what_comes_first_there() -> None:
 
 
 def test_rows_of_all_kinds_at_once() -> None:
-    """Reward-driven rows with one best token, with ties, with the rest, and model-driven ones: none disturbs another."""
+    """Reward-driven rows with one best token, with ties, with the rest, and model-driven ones."""
     head, features = head_and_features()
     single = Increments(TOKENS, torch.tensor([[0.5, 0.6, 0.1, -0.2]]), torch.tensor([-0.2]))
     mixed = Increments(*(torch.cat(fields) for fields in zip(single, TIES, REST, TIES, strict=True)))

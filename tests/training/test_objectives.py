@@ -1,4 +1,4 @@
-"""Every objective through the training loop: it learns, resumes to the bit, logs what it should, starts warm if asked."""
+"""Every objective through the loop: it learns, resumes to the bit, logs what it should, starts warm if asked."""
 
 import json
 from pathlib import Path
