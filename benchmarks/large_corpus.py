@@ -1,6 +1,6 @@
 """Millions of generated pairs: memory and time to prepare them, and to train on them beside a small corpus.
 
-    python benchmarks/large_corpus.py --folder /big/disk --pairs 6000000
+    python -m benchmarks.large_corpus --folder /big/disk --pairs 6000000
 
 Writes parallel text of made-up words in the proportions of headlines (28 → 7 words, Zipf-distributed), prepares it with
 `bangbang data`, interrupts that once on the way with SIGKILL, and takes a few training steps on it and on 10,000 pairs.

@@ -19,6 +19,7 @@ import tomli_w
 from bangbang.errors import InputError
 
 T = TypeVar("T")
+LARGEST = 2**53  # whole numbers up to here are exact in every format a setting goes through
 
 
 def require(table: Any, **rules: tuple[bool, str]) -> None:
@@ -76,7 +77,11 @@ class VocabularyConfig:
     """`words` parts punctuation from words; `whitespace` is for text that is tokenised already."""
 
     def __post_init__(self) -> None:
-        require(self, min_count=(self.min_count >= 1, "at least 1"))
+        require(
+            self,
+            size=(self.size <= 10_000_000, "at most 10 million"),
+            min_count=(self.min_count >= 1, "at least 1"),
+        )
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         require(
             self,
-            layers=(self.layers >= 1, "at least 1"),
-            units=(self.units >= 1, "at least 1"),
+            layers=(1 <= self.layers <= 1_000, "at least 1 and at most 1,000"),
+            units=(1 <= self.units <= 100_000, "at least 1 and at most 100,000"),
             dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
         )
 
@@ -191,9 +196,9 @@ class OptimizerConfig:
     def __post_init__(self) -> None:
         require(
             self,
-            learning_rate=(self.learning_rate > 0, "above 0"),
-            weight_decay=(self.weight_decay >= 0, "at least 0"),
-            initial_accumulator=(self.initial_accumulator >= 0, "at least 0"),
+            learning_rate=(0 < self.learning_rate < math.inf, "above 0"),
+            weight_decay=(0 <= self.weight_decay < math.inf, "at least 0"),
+            initial_accumulator=(0 <= self.initial_accumulator < math.inf, "at least 0"),
             clip_norm=(self.clip_norm > 0, "above 0"),
             warmup_steps=(self.warmup_steps >= 0, "at least 0"),
         )
@@ -285,9 +290,21 @@ def read(path: Path | str, settings: Sequence[str] = ()) -> Config:
         table = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such config file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from None
     return override(build(Config, table, str(path)), settings)
+
+
+def may_make_corpus(config: Config, path: Path, settings: Sequence[str]) -> bool:
+    """Whether a config that somebody else may have written can have a corpus made in its `data.cache`.
+
+    Below the working folder and below the config's own, yes; anywhere else only if the command line names the place.
+    """
+    if any(setting.partition("=")[0].strip() == "data.cache" for setting in settings):
+        return True
+    cache = Path(config.data.cache)
+    homes = (Path.cwd().resolve(), path.resolve().parent)
+    return cache == Path(DataConfig.cache) or any(cache.resolve().is_relative_to(home) for home in homes)
 
 
 def dumps(config: Config) -> str:
@@ -304,7 +321,7 @@ def override(config: Config, settings: Sequence[str]) -> Config:
             raise InputError(f"--set {setting}: expected table.key=value, such as training.max_steps=500")
         try:
             value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             value = text.strip()
         table.setdefault(keys[0], {})[keys[1]] = value
     return build(Config, table, "--set")
@@ -333,10 +350,16 @@ def convert(value: Any, kind: Any, where: str) -> Any:
         if value not in get_args(kind):
             raise InputError(f"{where}: {value!r} is not one of {', '.join(map(repr, get_args(kind)))}")
         return value
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise InputError(f"{where}: larger than any number here may be")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind:
-        raise InputError(f"{where}: expected {kind.__name__}, got {value!r}")
+        raise InputError(f"{where}: expected {kind.__name__}, got {str(value)[:80]!r}")
+    if value != value:
+        raise InputError(f"{where}: is not a number")
+    if isinstance(value, str) and "\0" in value:
+        raise InputError(f"{where}: has a NUL character in it")
     return value
 
 

@@ -142,7 +142,7 @@ DAMAGES = {
     "not json": (lambda text: "hello", "not a vocabulary"),
     "duplicate": (lambda text: text.replace('"cat":', '"mat":'), "'mat' is in it twice"),
     "one id twice": (damage_numbering, "damaged vocabulary"),
-    "foreign": (damage_symbols, "not a bangbang vocabulary"),
+    "foreign": (damage_symbols, "not a vocabulary made here"),
 }
 
 

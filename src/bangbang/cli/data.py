@@ -15,6 +15,7 @@ examples:
 import argparse
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bangbang import config
@@ -38,7 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     options = chosen(arguments)
     from bangbang.data import prepare
 
-    corpus = prepare(options.data, options.vocabulary)
+    named = [*arguments.set, *(["data.cache="] if arguments.out else [])]
+    may_make = config.may_make_corpus(options, Path(arguments.corpus), named)
+    corpus = prepare(options.data, options.vocabulary, may_make=may_make)
     pairs = examples(corpus, arguments.show) if arguments.show > 0 else []
     if arguments.json:
         shown = {"examples": pairs} if arguments.show > 0 else {}

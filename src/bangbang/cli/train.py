@@ -45,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from bangbang.training import train
 
-    outcome = train(config, arguments.out, arguments.resume)
+    may_make = configs.may_make_corpus(config, path, arguments.set)
+    outcome = train(config, arguments.out, arguments.resume, may_make)
     progress = outcome.progress
     if not outcome.is_main:
         return 0

@@ -25,7 +25,7 @@ from bangbang.files import publish, write_whole
 from bangbang.locks import LOCK, locked
 
 
-def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = True) -> Corpus:
+def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = True, may_make: bool = True) -> Corpus:
     """The corpus that the options describe, made in `data.cache` unless it is there already.
 
     It is found again by what it was made from: the options and the content of the inputs. Of several processes that
@@ -37,6 +37,9 @@ def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = Tru
     key = hashlib.blake2b(json.dumps(made_from, sort_keys=True).encode(), digest_size=6).hexdigest()
     folder = Path(data.cache) / f"{reader.name}-{key}"
     if not folder.exists():
+        if not may_make:
+            allowed = f"--set data.cache={data.cache}"
+            raise InputError(f"data.cache = {data.cache!r}: a config may not write there; to allow it: {allowed}")
         make(reader, data, vocabulary, folder, progress)
     return Corpus.open(folder)
 

@@ -9,6 +9,13 @@ from bangbang.errors import InputError
 
 def open_reader(data: DataConfig) -> Reader:
     """The reader of a built-in corpus, a file, a folder, or a data set of the `datasets` library."""
+    try:
+        return reader_of(data)
+    except OSError as error:  # a name too long, a folder that may not be listed
+        raise InputError(f"{data.path or data.corpus}: {error.strerror or error}") from None
+
+
+def reader_of(data: DataConfig) -> Reader:
     if data.corpus == "docstrings":
         from bangbang.data import docstrings
 

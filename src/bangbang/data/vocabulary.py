@@ -5,6 +5,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 # written out in a text, a special token is no word: it would take the place of the real one
 LITERAL_SYMBOL = re.compile("|".join(map(re.escape, SYMBOLS)), re.IGNORECASE)
 BYTES = 256
+FILE_BYTES = 256 * 2**20  # 220,000 words take 5 MB
 
 
 class Vocabulary:
@@ -39,15 +42,21 @@ class Vocabulary:
     def load(cls, path: Path) -> "Vocabulary":
         """The vocabulary in a JSON file of `tokenizers`, checked: its types must be numbered 0, 1, 2, ... once each."""
         try:
+            if Path(path).stat().st_size > FILE_BYTES:
+                raise ValueError(f"larger than {FILE_BYTES // 2**20} MB")
             text = Path(path).read_text("utf-8")
-            json.loads(text, object_pairs_hook=unique_keys)
+            table = json.loads(text, object_pairs_hook=unique_keys)
         except FileNotFoundError:
             raise InputError(f"{path}: no such vocabulary file") from None
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path}: not a vocabulary: {error}") from None
+        if rules(table) not in known_rules():
+            raise InputError(f"{path}: not a vocabulary made here: it cuts texts by other rules")
         try:
             tokenizer = Tokenizer.from_str(text)
-        except Exception as error:  # the Rust side raises bare Exception
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the Rust side raises bare Exception, and, where it gives up, a BaseException
             raise InputError(f"{path}: not a vocabulary of the tokenizers library: {error}") from None
         check_numbering(tokenizer, path)
         return cls(tokenizer)
@@ -152,6 +161,26 @@ def normalised(tokenizer: Tokenizer, config: VocabularyConfig) -> Tokenizer:
 def without_literal_symbols(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         yield LITERAL_SYMBOL.sub(" ", text) if "<" in text else text
+
+
+def rules(table: Any) -> Any:
+    """All that a tokenizer's JSON says, but its tokens and merges."""
+    if not isinstance(table, dict) or not isinstance(table.get("model"), dict):
+        return None
+    model = {key: value for key, value in table["model"].items() if key not in ("vocab", "merges")}
+    return {**table, "model": model}
+
+
+@cache
+def known_rules() -> list[Any]:
+    """The rules that our own vocabularies can have. A file with others could hold a pattern that never ends."""
+    found = []
+    for kind, split, lowercase in product(("word", "bpe"), ("words", "whitespace"), (True, False)):
+        config = VocabularyConfig(kind, lowercase=lowercase, split=split)  # type: ignore[arg-type]
+        tokenizer = byte_pairs(config) if kind == "bpe" else words(config)
+        tokenizer.add_special_tokens(list(SYMBOLS))
+        found.append(rules(json.loads(tokenizer.to_str())))
+    return found
 
 
 def unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
     """Whether this is the process that speaks for the run."""
 
 
-def train(config: Config, folder: Path, resume: bool = False) -> Outcome:
+def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: bool = True) -> Outcome:
     """Train as `config` says into the run folder, from scratch or from its newest checkpoint."""
     join()
     AcceleratorState._reset_state()  # accelerate keeps one precision per process; every training here has its own
@@ -62,7 +62,7 @@ def train(config: Config, folder: Path, resume: bool = False) -> Outcome:
     )
     ranks = Ranks(accelerator)
     # where processes share a disk, one makes the corpus and the others wait for it
-    corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, progress=accelerator.is_main_process))
+    corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, ranks.is_main, may_make_corpus))
     assert corpus is not None
     facts = {key: value for key, value in configs.flat(config).items() if not key.startswith("data.")}
     ranks.check_equal(config=repr(facts), corpus=corpus.fingerprint)

@@ -66,7 +66,8 @@ class Run:
         folder = Path(str(self.corpus_facts.get("folder", "")))
         if (folder / "corpus.json").is_file():
             return Corpus.open(folder)
-        return prepare(self.config.data, self.config.vocabulary)
+        may_make = configs.may_make_corpus(self.config, self.folder / "config.toml", ())
+        return prepare(self.config.data, self.config.vocabulary, may_make=may_make)
 
     def build_model(self) -> AttentionGru:
         size = sum(weight.numel() * weight.element_size() for weight in self.outline().parameters())

@@ -1,0 +1,19 @@
+"""A few hundred of the mutations that benchmarks/fuzz.py makes by the thousand."""
+
+
+import pytest
+from benchmarks.fuzz import Ground, fuzz
+
+TARGETS = ("config", "vocabulary", "pieces", "state", "weights", "optimizer", "facts", "manifest", "arrow")
+TARGETS += ("lines", "jsonl", "csv", "parquet")
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    return Ground(tmp_path_factory.mktemp("fuzz") / "ground")
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_mutated_file_is_read_or_clearly_refused(ground: Ground, name: str) -> None:
+    assert name in ground.targets() and len(ground.targets()) == len(TARGETS)
+    fuzz(ground, name, 40)
