@@ -157,7 +157,11 @@ def fuzz(ground: Ground, name: str, mutations: int, seed: int = 0) -> None:
 
     @hypothesis_seed(seed)
     @settings(
-        max_examples=mutations, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=False
+        max_examples=mutations,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
     )
     @given(st.one_of(*(kind(original) for kind in kinds)))
     def reads(content: bytes) -> None:

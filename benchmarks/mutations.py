@@ -1,5 +1,6 @@
 """Files gone wrong, as hypothesis strategies: bytes damaged at random, and well-formed files with absurd contents."""
 
+import copy
 import json
 from collections.abc import Callable
 from typing import Any
@@ -107,7 +108,7 @@ def absurd_json(draw: st.DrawFn, original: bytes) -> bytes:
             owner = owner[key]
         change = draw(st.sampled_from(("replace", "replace", "remove", "rename")))
         if change == "replace":
-            owner[last] = draw(st.sampled_from(ABSURD))
+            owner[last] = copy.deepcopy(draw(st.sampled_from(ABSURD)))
         elif change == "remove":
             del owner[last]
         elif isinstance(owner, dict):

@@ -1,6 +1,5 @@
 """A few hundred of the mutations that benchmarks/fuzz.py makes by the thousand."""
 
-
 import pytest
 from benchmarks.fuzz import Ground, fuzz
 

@@ -1,6 +1,5 @@
 """A prepared corpus: a folder with `corpus.json`, `vocabulary.json` and one memory-mapped Arrow folder per split."""
 
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,21 @@ import pyarrow as pa
 from bangbang.data.split import Split
 from bangbang.data.vocabulary import Vocabulary
 from bangbang.errors import InputError
+from bangbang.files import read_json
 
 MANIFEST = "corpus.json"
 VOCABULARY = "vocabulary.json"
 SPLITS = ("train", "valid", "test")
+ENTRIES: dict[str, type] = {
+    "fingerprint": str,
+    "splits": dict,
+    "vocabulary_size": int,
+    "carved": list,
+    "families": dict,
+    "sources_also_in_train": dict,
+    "drops": dict,
+}
+SIDE_ENTRIES = ("mean_tokens", "unknown_share", "truncated_share")
 FORMAT = 2  # raised when the files or the rules that make them change: older folders are then made anew
 
 
@@ -31,16 +41,13 @@ class Corpus:
     def open(cls, folder: Path) -> "Corpus":
         folder = Path(folder)
         path = folder / MANIFEST
-        try:
-            manifest = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            raise InputError(
-                f"{folder}: not a prepared corpus, it has no {MANIFEST}; make one: bangbang data"
-            ) from None
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: damaged ({error}); remove the folder and prepare the corpus again") from None
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        if not path.exists():
+            raise InputError(f"{folder}: not a prepared corpus, it has no {MANIFEST}; make one: bangbang data")
+        manifest = read_json(path)
+        if manifest.get("format") != FORMAT:
             raise InputError(f"{path}: not of format {FORMAT}; remove the folder and prepare the corpus again")
+        if trouble := wrong_entry(manifest):
+            raise InputError(f"{path}: damaged ({trouble}); remove the folder and prepare the corpus again")
         return cls(folder, manifest)
 
     @cached_property
@@ -62,3 +69,24 @@ class Corpus:
                 f"remove {self.folder} to make it anew"
             )
         return split
+
+
+def wrong_entry(manifest: dict[str, Any]) -> str:
+    """The name of an entry that is missing or of the wrong kind, or nothing."""
+    for name, kind in ENTRIES.items():
+        if not isinstance(manifest.get(name), kind):
+            return name
+    for split, counts in manifest["splits"].items():
+        if split not in SPLITS or not isinstance(counts, dict):
+            return f"splits.{split}"
+        sides = [counts.get(side) for side in ("source", "target")]
+        numbers = [counts.get("rows"), counts.get("examples")]
+        for side in sides:
+            numbers += [side.get(name) for name in SIDE_ENTRIES] if isinstance(side, dict) else [None]
+        if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
+            return f"splits.{split}"
+    families = manifest["families"]
+    if manifest["carved"] and not all(isinstance(families.get(name), int) for name in ("count", "largest")):
+        return "families"
+    counts = [*manifest["drops"].values(), *manifest["sources_also_in_train"].values()]
+    return "" if all(isinstance(count, int) for count in counts) else "drops"
