@@ -182,13 +182,14 @@ def fuzz(ground: Ground, name: str, mutations: int, seed: int = 0) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutations", type=int, default=20_000, help="over all targets")
+    parser.add_argument("--only", default="", metavar="NAMES", help="targets, with commas between them (all)")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory() as folder:
         ground = Ground(Path(folder) / "ground")
-        names = list(ground.targets())
+        names = arguments.only.split(",") if arguments.only else list(ground.targets())
         each = -(-arguments.mutations // len(names))
         for name in names:
             began = time.monotonic()

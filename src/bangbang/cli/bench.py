@@ -5,6 +5,7 @@ examples:
   bangbang bench train-step --json
   bangbang bench rewards
   bangbang bench metrics --json
+  bangbang bench scaling --processes 2
 """
 
 import argparse
@@ -18,6 +19,7 @@ BENCHES = {
     "memory": "bangbang.bench.memory",
     "rewards": "bangbang.bench.rewards",
     "metrics": "bangbang.bench.metrics",
+    "scaling": "bangbang.bench.scaling",
 }
 
 

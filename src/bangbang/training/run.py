@@ -63,9 +63,12 @@ class Run:
 
     def corpus(self) -> Corpus:
         """The corpus the run was trained on: the prepared one where it still is, or prepared again."""
-        folder = Path(str(self.corpus_facts.get("folder", "")))
-        if (folder / "corpus.json").is_file():
-            return Corpus.open(folder)
+        folder = self.corpus_facts.get("folder")
+        try:
+            if isinstance(folder, str) and (Path(folder) / "corpus.json").is_file():
+                return Corpus.open(Path(folder))
+        except OSError as error:  # such as a name longer than a name can be
+            raise InputError(f"{self.folder / 'corpus.json'}: damaged (folder: {error.strerror})") from None
         may_make = configs.may_make_corpus(self.config, self.folder / "config.toml", ())
         return prepare(self.config.data, self.config.vocabulary, may_make=may_make)
 
