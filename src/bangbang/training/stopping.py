@@ -1,6 +1,7 @@
 """Ending in good order on Ctrl-C or SIGTERM: after the current step. A second signal ends at once."""
 
 import signal
+import threading
 from types import FrameType
 
 
@@ -13,8 +14,10 @@ class StopRequest:
         self.made = False
 
     def __enter__(self) -> "StopRequest":
-        self.before = {number: signal.getsignal(number) for number in self.SIGNALS}
-        for number in self.SIGNALS:
+        # Python gives signals to the main thread alone; in another (as under Ray) whoever started it must stop it
+        watched = self.SIGNALS if threading.current_thread() is threading.main_thread() else ()
+        self.before = {number: signal.getsignal(number) for number in watched}
+        for number in watched:
             signal.signal(number, self.note)
         return self
 
