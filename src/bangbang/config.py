@@ -80,19 +80,25 @@ class VocabularyConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The paper's headline model: bidirectional GRU encoder, attention GRU decoder, one shared embedding matrix."""
+    """One of the paper's two models."""
 
+    kind: Literal["attention_gru", "show_and_tell"] = "attention_gru"
+    """`attention_gru`, for text: bidirectional GRU encoder, attention GRU decoder, one shared embedding matrix.
+    `show_and_tell`, for images: an LSTM that reads the image's features first and then words."""
     layers: int = 3
-    """GRU layers of the encoder (each in both directions) and of the decoder."""
+    """GRU layers of the encoder (each in both directions) and of the decoder; 1 for `show_and_tell`."""
     units: int = 512
-    """Size of a GRU's state and of the shared embeddings."""
+    """Size of a recurrent state and of the embeddings."""
     dropout: float = 0.2
-    """Share of activations dropped between layers, on embeddings and before the output layer."""
+    """Share of activations dropped on what recurrent layers read and before the output layer."""
 
     def __post_init__(self) -> None:
         require(
             self,
-            layers=(self.layers >= 1, "at least 1"),
+            layers=(
+                self.layers >= 1 if self.kind == "attention_gru" else self.layers == 1,
+                "at least 1" if self.kind == "attention_gru" else "1 for show_and_tell, which has one LSTM layer",
+            ),
             units=(self.units >= 1, "at least 1"),
             dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
         )

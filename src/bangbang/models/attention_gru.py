@@ -3,6 +3,8 @@
 Shapes: B batch, S source length, T target length, L layers, H units (also the size of an embedding), V vocabulary.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
@@ -11,8 +13,17 @@ from bangbang.heads import VocabularyHead
 from bangbang.models.attention_decoder import AttentionDecoder, Memory
 from bangbang.models.dropout import Dropout, keep_mask
 from bangbang.models.gru import BidirectionalGru
-from bangbang.models.protocol import DecoderState
 from bangbang.symbols import PAD
+
+
+class AttentionState(NamedTuple):
+    hidden: Tensor  # [B, L, H] the recurrent layers' states
+    memory: Tensor  # [B, S, 2H] what attention reads
+    keys: Tensor  # [B, S, H] the memory as attention compares it
+    bias: Tensor  # [B, S] 0, and -inf at padding
+
+    def select(self, rows: Tensor) -> "AttentionState":
+        return AttentionState(*(part.index_select(0, rows) for part in self))
 
 
 class AttentionGru(nn.Module):
@@ -39,7 +50,7 @@ class AttentionGru(nn.Module):
         vectors: Tensor = self.dropout(self.head.embed(tokens))
         return vectors
 
-    def encode(self, source: Tensor, source_length: Tensor) -> DecoderState:
+    def encode(self, source: Tensor, source_length: Tensor) -> AttentionState:
         self.head.begin()
         padding = torch.arange(source.shape[1], device=source.device) >= source_length.unsqueeze(1)  # [B, S]
         states = self.embed(source.masked_fill(padding, PAD))  # [B, S, H]
@@ -48,17 +59,17 @@ class AttentionGru(nn.Module):
             states, last = layer(self.dropout(states) if depth else states, padding)
             hidden.append(torch.tanh(start(last)).to(last.dtype))
         bias = torch.zeros_like(states[..., 0]).masked_fill(padding, float("-inf"))
-        return DecoderState(torch.stack(hidden, 1), states, self.decoder.keys(states), bias)
+        return AttentionState(torch.stack(hidden, 1), states, self.decoder.keys(states), bias)
 
-    def step(self, state: DecoderState, tokens: Tensor) -> tuple[DecoderState, Tensor]:
+    def step(self, state: AttentionState, tokens: Tensor) -> tuple[AttentionState, Tensor]:
         hidden, features = self.read(state, tokens.unsqueeze(1))
         return state._replace(hidden=hidden[0].transpose(0, 1)), features[:, 0]
 
-    def unroll(self, state: DecoderState, tokens: Tensor) -> Tensor:
+    def unroll(self, state: AttentionState, tokens: Tensor) -> Tensor:
         _, features = self.read(state, tokens)
         return features
 
-    def read(self, state: DecoderState, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def read(self, state: AttentionState, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Each layer's states [T, L, B, H] and the features [B, T, H] after each of the tokens [B, T]."""
         vectors = self.embed(tokens)  # [B, T, H]
         start = state.hidden.transpose(0, 1)  # [L, B, H]

@@ -9,7 +9,7 @@ import torch
 from bangbang.config import DecodingConfig
 from bangbang.data import Split, Vocabulary
 from bangbang.decoding import generate
-from bangbang.models import SequenceModel
+from bangbang.models import SequenceModel, State
 from bangbang.training.run import Run
 
 
@@ -20,7 +20,7 @@ class Decoded(NamedTuple):
 
 
 def decode_split(
-    model: SequenceModel,
+    model: SequenceModel[State],
     vocabulary: Vocabulary,
     split: Split,
     decoding: DecodingConfig,
