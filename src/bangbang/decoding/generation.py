@@ -1,6 +1,7 @@
 """Many inputs in, their hypotheses out, in order: batching by length, and one random stream per line."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ Sources = Sequence[Sequence[int]] | Tensor  # token ids of each line, or image f
 
 @torch.no_grad()
 def generate(
-    model: SequenceModel[State],
+    model: SequenceModel[Any],
     sources: Sources,
     config: DecodingConfig,
     max_length: int,

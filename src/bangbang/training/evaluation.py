@@ -1,15 +1,16 @@
 """Decode a split and score it, beside the lead-words baseline."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bangbang.config import DecodingConfig
 from bangbang.data import Split, Vocabulary
 from bangbang.decoding import generate
-from bangbang.models import SequenceModel, State
+from bangbang.models import SequenceModel
 from bangbang.training.run import Run
 
 
@@ -20,7 +21,7 @@ class Decoded(NamedTuple):
 
 
 def decode_split(
-    model: SequenceModel[State],
+    model: SequenceModel[Any],
     vocabulary: Vocabulary,
     split: Split,
     decoding: DecodingConfig,
@@ -31,11 +32,15 @@ def decode_split(
     device: torch.device | str = "cpu",
     done: Callable[[int], object] = lambda lines: None,
 ) -> Decoded:
-    """The model's outputs for the split's first `limit` rows (0: all), from their raw text."""
+    """The model's outputs for the split's first `limit` rows (0: all), from their raw text or their images."""
     rows = slice(0, limit or len(split))
     sources = split.sources(rows)
-    ids = [tokens[:max_source_length] for tokens in vocabulary.encode_batch(sources)]
-    hypotheses = generate(model, ids, decoding, max_length, seed=seed, device=device, done=done)
+    inputs: Tensor | list[list[int]]
+    if split.has_images:
+        inputs = split.features(rows)
+    else:
+        inputs = [tokens[:max_source_length] for tokens in vocabulary.encode_batch(sources)]
+    hypotheses = generate(model, inputs, decoding, max_length, seed=seed, device=device, done=done)
     outputs = [vocabulary.decode(best[0].tokens) for best in hypotheses]
     return Decoded(sources, split.references(rows), outputs)
 

@@ -1,10 +1,10 @@
 """A model and its objective as one module: what data-parallel training wraps and calls."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from bangbang.models import AttentionGru
+from bangbang.models import SequenceModel
 from bangbang.objectives import mle, token_losses
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Learner(nn.Module):
-    def __init__(self, model: AttentionGru) -> None:
+    def __init__(self, model: SequenceModel[Any]) -> None:
         super().__init__()
         self.model = model
 

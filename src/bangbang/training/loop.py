@@ -27,7 +27,7 @@ from bangbang.training.learner import Learner
 from bangbang.training.monitor import Monitor
 from bangbang.training.optimizer import build_optimizer, learning_rate
 from bangbang.training.run import Run
-from bangbang.training.scoring import quick_scores
+from bangbang.training.scoring import scorer_for
 from bangbang.training.stopping import StopRequest
 from bangbang.training.stream import BatchStream
 
@@ -72,9 +72,9 @@ class Trainer:
 
     def __init__(self, run: Run, corpus: Corpus, accelerator: Accelerator) -> None:
         self.run, self.config, self.accelerator = run, run.config, accelerator
-        self.valid_split = corpus.split("valid")
+        self.valid_split, self.scorer = corpus.split("valid"), scorer_for(run.config)
         self.stream = BatchStream(
-            corpus.split("train"),
+            corpus.split("train", self.config.data.all_references),
             self.config.training,
             accelerator.process_index,
             accelerator.num_processes,
@@ -166,7 +166,7 @@ class Trainer:
             seed=limits.seed,
             device=self.accelerator.device,
         )
-        scores = quick_scores(decoded.outputs, decoded.references)
+        scores = self.scorer.quick(decoded.outputs, decoded.references)
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
         better = self.progress.best_step == 0 or scores[limits.metric] > self.progress.best_score
         self.progress = self.progress._replace(
