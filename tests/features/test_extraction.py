@@ -1,4 +1,4 @@
-"""From a folder of images to a table of features: resumable, skipping what cannot be read, and the same in any batch."""
+"""From a folder of images to a table of features: resumable, and without what cannot be read."""
 
 import json
 from pathlib import Path

@@ -17,16 +17,14 @@ def corner(image: Image.Image, x: int, y: int) -> tuple[int, ...]:
     return pixel
 
 
-@pytest.mark.parametrize("mode", ["RGB", "L", "1", "P", "CMYK", "YCbCr", "LAB", "HSV", "RGBA", "LA", "F", "I"])
+@pytest.mark.parametrize("mode", ["RGB", "L", "1", "P", "CMYK", "YCbCr", "RGBA", "LA", "F"])
 def test_every_mode_becomes_rgb_of_about_the_same_brightness(tmp_path: Path, mode: str) -> None:
-    image = gradient().convert("RGB" if mode in ("LAB",) else mode) if mode != "LAB" else gradient()
-    path = tmp_path / ("a.tif" if mode in ("CMYK", "YCbCr", "F", "I", "LAB") else "a.png")
-    (image.convert("RGB") if mode == "HSV" else image).save(path)
+    path = tmp_path / ("a.tif" if mode in ("CMYK", "YCbCr", "F") else "a.png")
+    gradient().convert(mode).save(path)
     seen = read_image(path)
     assert seen.mode == "RGB" and seen.size == (40, 30)
     brightness = [float(np.asarray(each.convert("L"), dtype=np.float64).mean()) for each in (seen, gradient())]
-    if mode != "I":  # 32-bit whole numbers are scaled as 16-bit ones, of which these small values are the darkest
-        assert brightness[0] == pytest.approx(brightness[1], abs=3)
+    assert brightness[0] == pytest.approx(brightness[1], abs=3)
 
 
 def test_sixteen_bit_grey_is_scaled_and_not_clipped(tmp_path: Path) -> None:

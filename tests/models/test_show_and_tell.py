@@ -29,13 +29,12 @@ def test_it_is_an_lstm_over_the_image_and_then_the_words(model: ShowAndTell) -> 
     images, ones = random_images(2)
     tokens = torch.tensor([[BOS, 7, 9], [BOS, 4, 4]])
     unrolled = model.unroll(model.encode(images, ones), tokens)
-    weights = dict(model.lstm.named_parameters())
     for row in range(2):
         h, c = torch.zeros(2, UNITS, dtype=torch.float64)
         inputs = [model.image.weight @ images[row] + model.image.bias, *(model.words.weight[t] for t in tokens[row])]
         for t, x in enumerate(inputs):
-            gates = weights["weight_ih_l0"] @ x + weights["bias_ih_l0"] + weights["weight_hh_l0"] @ h
-            i, f, g, o = (gates + weights["bias_hh_l0"]).chunk(4)
+            gates = model.lstm.input.weight @ x + model.lstm.input.bias + model.lstm.recurrent @ h
+            i, f, o, g = gates.chunk(4)
             c = f.sigmoid() * c + i.sigmoid() * g.tanh()
             h = o.sigmoid() * c.tanh()
             if t:

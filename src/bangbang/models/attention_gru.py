@@ -3,27 +3,16 @@
 Shapes: B batch, S source length, T target length, L layers, H units (also the size of an embedding), V vocabulary.
 """
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 
 from bangbang.config import ModelConfig
 from bangbang.heads import VocabularyHead
-from bangbang.models.attention_decoder import AttentionDecoder, Memory
+from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Memory
+from bangbang.models.attention_rollout import AttentionRollout
 from bangbang.models.dropout import Dropout, keep_mask
 from bangbang.models.gru import BidirectionalGru
 from bangbang.symbols import PAD
-
-
-class AttentionState(NamedTuple):
-    hidden: Tensor  # [B, L, H] the recurrent layers' states
-    memory: Tensor  # [B, S, 2H] what attention reads
-    keys: Tensor  # [B, S, H] the memory as attention compares it
-    bias: Tensor  # [B, S] 0, and -inf at padding
-
-    def select(self, rows: Tensor) -> "AttentionState":
-        return AttentionState(*(part.index_select(0, rows) for part in self))
 
 
 class AttentionGru(nn.Module):
@@ -68,6 +57,10 @@ class AttentionGru(nn.Module):
     def unroll(self, state: AttentionState, tokens: Tensor) -> Tensor:
         _, features = self.read(state, tokens)
         return features
+
+    def rollout(self, state: AttentionState, max_length: int) -> AttentionRollout:
+        parts = self.head, self.decoder, self.token_input, self.features
+        return AttentionRollout(*parts, self.dropout.rate if self.training else 0.0, state, max_length)
 
     def read(self, state: AttentionState, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Each layer's states [T, L, B, H] and the features [B, T, H] after each of the tokens [B, T]."""

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from bangbang.config import ModelConfig
 from bangbang.heads import VocabularyHead
 from bangbang.models.dropout import Dropout
-from bangbang.models.gru import full_precision
+from bangbang.models.lstm import Lstm
+from bangbang.models.lstm_rollout import LstmRollout
 from bangbang.symbols import PAD
 
 
@@ -34,12 +35,12 @@ class ShowAndTell(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.image = nn.Linear(image_features, units)
         self.words = nn.Embedding(vocabulary_size, units, padding_idx=PAD)
-        self.lstm = nn.LSTM(units, units)
+        self.lstm = Lstm(units)
         self.head = VocabularyHead(vocabulary_size, units)
 
     def encode(self, source: Tensor, source_length: Tensor) -> LstmState:
         """The state after the image, from its features [B, F]; every image is one input long."""
-        start = source.new_zeros(len(source), self.lstm.hidden_size, dtype=self.head.weight.dtype)
+        start = source.new_zeros(len(source), self.words.embedding_dim, dtype=self.head.weight.dtype)
         _, state = self.read(LstmState(start, start), self.image(source.to(start.dtype)).unsqueeze(1))
         return state
 
@@ -52,10 +53,11 @@ class ShowAndTell(nn.Module):
         features: Tensor = self.dropout(outputs)
         return features
 
+    def rollout(self, state: LstmState, max_length: int) -> LstmRollout:
+        dropout = self.dropout.rate if self.training else 0.0
+        return LstmRollout(self.words, self.lstm, dropout, state.hidden, state.cell, max_length)
+
     def read(self, state: LstmState, inputs: Tensor) -> tuple[Tensor, LstmState]:
         """Outputs [B, T, H] and the last state, after the inputs [B, T, H]."""
-        inputs = self.dropout(inputs).transpose(0, 1)  # [T, B, H]
-        with full_precision(inputs):
-            exact = inputs.to(self.head.weight.dtype)
-            outputs, (hidden, cell) = self.lstm(exact, (state.hidden.unsqueeze(0), state.cell.unsqueeze(0)))
-        return outputs.transpose(0, 1), LstmState(hidden.squeeze(0), cell.squeeze(0))
+        states, cell = self.lstm(self.dropout(inputs).transpose(0, 1), state.hidden, state.cell)
+        return states.transpose(0, 1), LstmState(states[-1], cell)
