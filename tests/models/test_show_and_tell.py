@@ -87,6 +87,29 @@ def test_dropout_is_on_input_and_output_while_training(model: ShowAndTell) -> No
     assert (state.hidden != 0).all()  # what the LSTM hands on to itself is whole
 
 
+def test_features_are_seen_relative_to_the_training_images(model: ShowAndTell) -> None:
+    images, ones = random_images(50)
+    before = model.encode(images, ones).hidden
+    model.observe(7 + 3 * images)
+    torch.testing.assert_close(model.mean, (7 + 3 * images).mean(0))
+    shifted = model.encode(7 + 3 * images, ones).hidden
+    model.observe(images)
+    torch.testing.assert_close(model.encode(images, ones).hidden, shifted)  # neither offset nor scale matters
+    assert not torch.allclose(before, shifted)
+    standard = (images - images.mean(0)) / images.std(0, correction=0)
+    torch.testing.assert_close(standard, (images - model.mean) / model.deviation)
+
+
+def test_features_that_do_not_change_are_not_blown_up(model: ShowAndTell) -> None:
+    images, ones = random_images(50)
+    images[:, 0] = 0.5
+    model.observe(images)
+    images[:, 0] = 0.6
+    assert ((images - model.mean) / model.deviation).abs().max() < 10
+    model.observe(torch.full_like(images, 0.5))  # all images alike
+    assert model.encode(images, ones).hidden.isfinite().all() and (model.deviation == 1).all()
+
+
 def test_half_precision_features_are_read(model: ShowAndTell) -> None:
     images, ones = random_images(2)
     model = model.float()

@@ -75,10 +75,10 @@ def chosen(arguments: argparse.Namespace) -> config.Config:
 
 def examples(corpus: "Corpus", count: int) -> list[dict[str, Any]]:
     """Pairs from all over the training split."""
-    import numpy as np
+    from bangbang.data import spread
 
     split = corpus.split("train")
-    rows = np.unique(np.linspace(0, len(split) - 1, count).astype(np.int64))
+    rows = spread(len(split), count)
     texts = zip(split.sources(rows), split.references(rows), strict=True)
     return [{"source": source, "targets": targets} for source, targets in texts]
 

@@ -117,6 +117,11 @@ class Split:
         return [column[int(row)].as_py() for row in rows]
 
 
+def spread(total: int, count: int) -> Ints:
+    """At most `count` of the numbers below `total`, evenly spread."""
+    return np.unique(np.linspace(0, total - 1, min(total, count)).astype(np.int64))
+
+
 def padded(sequences: list[npt.NDArray[np.int32]]) -> tuple[Tensor, Tensor]:
     """The sequences as one [B, longest] tensor and their lengths [B]; an empty one becomes the token UNK."""
     lengths = np.fromiter((max(1, len(ids)) for ids in sequences), dtype=np.int64, count=len(sequences))

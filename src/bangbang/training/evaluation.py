@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bangbang.config import DecodingConfig
-from bangbang.data import Split, Vocabulary
+from bangbang.data import Split, Vocabulary, spread
 from bangbang.decoding import generate
 from bangbang.models import SequenceModel
 from bangbang.training.run import Run
@@ -68,6 +68,6 @@ def lead_words(sources: Sequence[str], count: int) -> list[str]:
 
 def headline_words(train: Split, sample: int = 2000) -> int:
     """The mean number of words of the training references, from an even sample: how long a lead baseline should be."""
-    rows = np.linspace(0, len(train) - 1, min(sample, len(train))).astype(np.int64)
+    rows = spread(len(train), sample)
     lengths = [len(reference.split()) for references in train.references(rows) for reference in references]
     return max(1, round(float(np.mean(lengths))))

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from bangbang import config as configs
 from bangbang.config import Config
-from bangbang.data import Batch, Corpus, prepare
+from bangbang.data import Batch, Corpus, prepare, spread
 from bangbang.errors import InputError
+from bangbang.models import ShowAndTell
 from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
 from bangbang.rewards import DocumentFrequency, build_reward
@@ -36,6 +37,7 @@ from bangbang.training.stream import BatchStream
 # What may change when a run is resumed: how long it goes on, not what it is.
 BUDGET = {"training.max_steps", "training.max_minutes", "training.patience", "training.keep_checkpoints"}
 SAMPLES = 10
+OBSERVED_IMAGES = 10_000  # at most, for the mean and deviation of their features
 
 
 class Outcome(NamedTuple):
@@ -94,7 +96,10 @@ class Trainer:
             accelerator.device,
         )
         torch.manual_seed(seed_for(self.config.training.seed, "weights"))
-        self.model = run.build_model().to(accelerator.device)
+        self.model = run.build_model()
+        if isinstance(self.model, ShowAndTell):
+            self.model.observe(self.stream.split.features(spread(len(self.stream.split), OBSERVED_IMAGES)))
+        self.model = self.model.to(accelerator.device)
         self.optimizer = build_optimizer(self.model.parameters(), self.config.optimizer)
         self.progress = Progress()
         whole = checkpoint.complete(run.checkpoints)
