@@ -81,6 +81,11 @@ class Tape:
             gates.g_n[t].copy_(g[:, 2 * gates.units :])
             gates.forward(t, g, h[layer], self.state[t + 1][layer])
 
+    def outputs(self) -> tuple[Tensor, Tensor]:
+        """States and contexts as copies: the tape's own tensors, as outputs of a node that holds the tape, would be a
+        cycle that nothing frees."""
+        return self.states[1:].clone(), self.contexts.clone()
+
     def cut(self, time: int) -> None:
         """Forget the room for steps after the first `time`."""
         self.states, self.attention, self.contexts = (
@@ -164,7 +169,7 @@ class _Decode(torch.autograd.Function):
             tape.forward(t, weights, memory)
         ctx.save_for_backward(*parts)
         ctx.tape = tape  # type: ignore[attr-defined]
-        return tape.states[1:], tape.contexts
+        return tape.outputs()
 
     @staticmethod
     @once_differentiable
@@ -181,7 +186,7 @@ class _Recorded(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(*parts)
         ctx.tape = tape  # type: ignore[attr-defined]
-        return tape.states[1:], tape.contexts
+        return tape.outputs()
 
     @staticmethod
     @once_differentiable
