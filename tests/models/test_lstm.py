@@ -1,5 +1,7 @@
 """The LSTM against torch's own, forward and backward, and the steps of a rollout against the same steps unrolled."""
 
+import gc
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -96,3 +98,21 @@ def test_a_rollouts_noise_is_on_input_and_output() -> None:
         rollout.step(tokens[:, 0])
     # from the same state and token, other states: the noise is on what the LSTM reads
     assert not torch.allclose(one.segments[-1].tape.states[1], two.segments[-1].tape.states[1])
+
+
+def test_memory_is_freed_without_the_garbage_collector() -> None:
+    """Tensors in cycles would pile up for hundreds of steps before they are looked for."""
+    model = ShowAndTell(20, 5, ModelConfig(kind="show_and_tell", layers=1, units=UNITS, dropout=0.1)).double()
+    images, tokens = torch.rand(4, 5, dtype=torch.float64), torch.randint(4, 20, (4, 4))
+    count = []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            rolled(model, images, tokens, {2: [0, 2]})[0].sum().backward()
+            model.unroll(model.encode(images, tokens[:, 0]), tokens).sum()  # and where no backward pass comes
+            model.zero_grad()
+            count.append(sum(isinstance(thing, Tensor) for thing in gc.get_objects()))
+    finally:
+        gc.enable()
+    assert count[0] == count[1] == count[2]

@@ -64,7 +64,8 @@ class _Steps(torch.autograd.Function):
                 tape.forward(t, recurrent)
         ctx.save_for_backward(recurrent)
         ctx.tape = tape  # type: ignore[attr-defined]
-        return tape.states[1:], tape.cells[-1]
+        # copies: the tape's own tensors, as outputs of a node that holds the tape, would be a cycle that nothing frees
+        return tape.states[1:].clone(), tape.cells[-1].clone()
 
     @staticmethod
     @once_differentiable
