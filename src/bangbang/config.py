@@ -91,15 +91,15 @@ class VocabularyConfig:
 class ModelConfig:
     """One of the paper's two models."""
 
-    kind: Literal["attention_gru", "show_and_tell"] = "attention_gru"
-    """`attention_gru`, for text: bidirectional GRU encoder, attention GRU decoder, one shared embedding matrix.
-    `show_and_tell`, for images: an LSTM that reads the image's features first and then words."""
     layers: int = 3
     """GRU layers of the encoder (each in both directions) and of the decoder; 1 for `show_and_tell`."""
     units: int = 512
     """Size of a recurrent state and of the embeddings."""
     dropout: float = 0.2
     """Share of activations dropped on what recurrent layers read and before the output layer."""
+    kind: Literal["attention_gru", "show_and_tell"] = "attention_gru"
+    """`attention_gru`, for text: bidirectional GRU encoder, attention GRU decoder, one shared embedding matrix.
+    `show_and_tell`, for images: an LSTM that reads the image's features first and then words."""
 
     def __post_init__(self) -> None:
         require(

@@ -49,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.html:
             from bangbang.cli.gallery import page
 
-            columns = [(name, [one.texts for one in column]) for name, column in zip(names(runs), said, strict=True)]
+            titles = [f"{name}: {method(each)}" for name, each in zip(names(runs), runs, strict=True)]
+            columns = [(title, [one.texts for one in column]) for title, column in zip(titles, said, strict=True)]
             write_whole(arguments.html, page(pictures, columns))
             print(f"{arguments.html}: {len(pictures)} pictures, {len(runs)} runs", file=sys.stderr)
         else:
@@ -125,8 +126,14 @@ def caption(run: "Run", pictures: Sequence[Picture], arguments: argparse.Namespa
 
 def names(runs: "Sequence[Run]") -> list[str]:
     """A short name for each run: its folder's, or its path where two are called the same."""
-    last = [run.folder.resolve().name for run in runs]
+    last = [run.folder.absolute().name for run in runs]
     return last if len(set(last)) == len(last) else [str(run.folder) for run in runs]
+
+
+def method(run: "Run") -> str:
+    """How a run was trained, in a word or two."""
+    objective = run.config.objective
+    return f"{objective.kind} p_drop={objective.p_drop:g}" if objective.kind == "bbspg" else objective.kind
 
 
 def write(pictures: list[Picture], runs: "list[Run]", said: list[list[Said]], arguments: argparse.Namespace) -> None:
