@@ -115,6 +115,15 @@ def test_the_vocabulary_and_the_fingerprint(listed: Path, prepared: Prepare) -> 
     assert prepared(listed).fingerprint != corpus.fingerprint
 
 
+def test_a_corpus_is_found_again_after_its_features_were_moved(listed: Path, prepared: Prepare, tmp_path: Path) -> None:
+    corpus = prepared(listed)
+    (tmp_path / "moved").mkdir()
+    moved = listed.rename(tmp_path / "moved/listed")
+    again = prepared(moved)
+    assert again.folder == corpus.folder and len(again.split("train").features(slice(None))) == 20
+    assert len(Corpus.open(corpus.folder).split("test").features(slice(None))) == 5
+
+
 def karpathy(numbers: range) -> dict[str, object]:
     splits = ["train", "restval", "val", "test"]
     return {

@@ -103,7 +103,7 @@ def table(corpus: "Corpus") -> "Table":
 def remarks(manifest: dict[str, Any]) -> list[str]:
     """What else there is to say of a corpus, a line each."""
     lines = [f"vocabulary: {manifest['vocabulary_size']:,} types"]
-    if manifest["features"]:
+    if manifest.get("features"):
         facts = manifest["features"]
         lines.append(
             f"images: {facts['size']} features each by {facts['encoder'] or 'an unnamed encoder'}, {facts['folder']}"

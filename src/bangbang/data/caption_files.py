@@ -6,7 +6,7 @@ odd in a single entry is dropped and counted; a file that is something else is a
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,41 +85,49 @@ def listed_album(entries: list[Any]) -> Album:
 def coco_album(tables: list[tuple[Path, dict[str, Any]]], held_out: int) -> Album:
     """COCO's own files, train and val as one, of which `held_out` images are for validation, as in the paper.
 
-    Which ones, the paper does not say: here those whose ids hash lowest, so that everyone has the same.
+    Which ones, the paper does not say: here those whose names hash lowest, so that everyone has the same.
     """
     drops: Counter[str] = Counter()
-    names: dict[Any, str] = {}
-    captions: dict[Any, list[Any]] = {}
+    names: dict[Hashable, str] = {}
+    captions: dict[Hashable, list[Any]] = {}
     for path, table in tables:
         if not isinstance(table.get("images"), list) or not isinstance(table.get("annotations"), list):
             raise InputError(f"{path}: not COCO's captions: expected lists `images` and `annotations`")
-        for image in table["images"]:
-            key, name = (image.get("id"), image.get("file_name")) if isinstance(image, dict) else (None, None)
-            if key is None or not isinstance(name, str) or not name.strip() or isinstance(key, list | dict):
-                drops["image without an id or file name"] += 1
-            elif key in names:
-                drops["image twice"] += 1
-            else:
-                names[key] = name
-        for annotation in table["annotations"]:
-            key = annotation.get("image_id") if isinstance(annotation, dict) else None
-            if key is None or isinstance(key, list | dict):
-                drops["caption without an image id"] += 1
-            else:
-                captions.setdefault(key, []).append(annotation.get("caption"))
-    for key in captions.keys() - names.keys():
-        drops["caption of an unknown image"] += len(captions[key])
-    album = with_captions(
-        (Captioned(name, texts_only(captions.get(key, []), drops)) for key, name in names.items()), drops
-    )
-    if held_out and held_out >= len(album.images):
-        raise InputError(
-            f"{tables[0][0]}: {len(album.images)} images; data.held_out = {held_out} leaves none to train on"
-        )
+        add_coco_names(names, table["images"], drops)
+        add_coco_captions(captions, table["annotations"], drops)
+    unknown = sum(len(captions[key]) for key in captions.keys() - names.keys())
+    drops += Counter({"caption of an unknown image": unknown})
+    images = (Captioned(name, texts_only(captions.get(key, []), drops)) for key, name in names.items())
+    album = with_captions(images, drops)
+    count = len(album.images)
+    if held_out and held_out >= count:
+        raise InputError(f"{tables[0][0]}: of {count} images, data.held_out = {held_out} leaves none to train on")
     order = sorted(album.images, key=lambda image: number(image.name))
     valid = {image.name for image in order[:held_out]}
     split = [image._replace(split="valid" if image.name in valid else "train") for image in album.images]
     return Album(split, drops)
+
+
+def add_coco_names(names: dict[Hashable, str], images: list[Any], drops: Counter[str]) -> None:
+    """The file name of each image id."""
+    for image in images:
+        key, name = (image.get("id"), image.get("file_name")) if isinstance(image, dict) else (None, None)
+        if not isinstance(key, int | str) or not isinstance(name, str) or not name.strip():
+            drops["image without an id or file name"] += 1
+        elif key in names:
+            drops["image twice"] += 1
+        else:
+            names[key] = name
+
+
+def add_coco_captions(captions: dict[Hashable, list[Any]], annotations: list[Any], drops: Counter[str]) -> None:
+    """The captions of each image id, whatever they are."""
+    for annotation in annotations:
+        key = annotation.get("image_id") if isinstance(annotation, dict) else None
+        if isinstance(key, int | str):
+            captions.setdefault(key, []).append(annotation.get("caption"))
+        else:
+            drops["caption without an image id"] += 1
 
 
 def token_album(path: Path) -> Album:

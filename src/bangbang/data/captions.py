@@ -16,6 +16,7 @@ from bangbang.data.caption_files import (
 )
 from bangbang.data.files import identity
 from bangbang.data.pairs import Ledger, Pair, Reader, Section
+from bangbang.data.sides import number
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable, image_names
 
@@ -58,14 +59,15 @@ def reader(path: Path, data: DataConfig) -> Reader:
     album = read_album(path, files, data)
     table = feature_table(path if path.is_dir() else path.parent, data)
     matched, drops = with_features(album, table)
-    made_from = [identity(file) for file in files] or sorted(f"{image.name}\t{image.captions}" for image in matched)
+    made_from = [identity(file) for file in files] or f"{number(repr(matched)):016x}"
     features = [identity(table.path), identity(table.folder / "names.txt")]
     given = sorted({image.split or "train" for image in matched})
     if "train" not in given:
         raise InputError(f"{path}: no image for training; its splits are {', '.join(given)}")
     splits = {split: section(matched, split, drops if split == "train" else Counter()) for split in given}
     name = path.resolve().name if path.is_dir() else path.name.split(".")[0]
-    return Reader(name, {"kind": "captions", "captions": made_from, "features": features}, splits, table)
+    made = {"kind": "captions", "captions": made_from, "features": features, "held_out": data.held_out}
+    return Reader(name, made, splits, table)
 
 
 def read_album(path: Path, files: list[Path], data: DataConfig) -> Album:

@@ -13,7 +13,7 @@ from bangbang.features import FeatureTable
 MANIFEST = "corpus.json"
 VOCABULARY = "vocabulary.json"
 SPLITS = ("train", "valid", "test")
-FORMAT = 2  # raised when the files or the rules that make them change: older folders are then made anew
+FORMAT = 1  # raised when the files or the rules that make them change: older folders are then made anew
 
 
 class Corpus:
@@ -49,7 +49,7 @@ class Corpus:
     @cached_property
     def features(self) -> FeatureTable | None:
         """The images' features, if the sources are images."""
-        facts = self.manifest["features"]
+        facts = self.manifest.get("features")  # corpora of text may have been made before there were images
         if facts is None:
             return None
         table = FeatureTable.open(Path(facts["folder"]))

@@ -35,14 +35,18 @@ def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = Tru
     if not folder.exists():
         with whole_folder(folder) as temporary, Progress(progress) as shown:
             build(reader, data, vocabulary, temporary, shown)
-    return Corpus.open(folder)
+    corpus = Corpus.open(folder)
+    if reader.features and corpus.manifest["features"] != features_facts(reader.features):  # they were moved
+        corpus.manifest["features"] = features_facts(reader.features)
+        write_manifest(folder, corpus.manifest)
+    return corpus
 
 
 def options(data: DataConfig, vocabulary: VocabularyConfig) -> dict[str, Any]:
     """The options that change what is in the corpus."""
     table = dataclasses.asdict(data)
-    # the reader's identity says by content what was read; all_references is about batches
-    for name in ("corpus", "path", "cache", "features", "all_references"):
+    # the reader's identity says by content what was read, and what was held out; all_references is about batches
+    for name in ("corpus", "path", "cache", "features", "held_out", "all_references"):
         del table[name]
     return {"data": table, "vocabulary": dataclasses.asdict(vocabulary)}
 
@@ -77,6 +81,10 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
         "drops": dict(ledger.drops.most_common()),
         "fingerprint": encoder.fingerprint,
     }
+    write_manifest(folder, manifest)
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     write_whole(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
 
 
