@@ -70,4 +70,4 @@ def random_batch(arguments: argparse.Namespace) -> Batch:
     target = torch.randint(EOS + 2, arguments.vocab, (rows, int(lengths.max())), generator=generator)
     place = torch.arange(target.shape[1])
     target = target.where(place < lengths[:, None] - 1, torch.where(place == lengths[:, None] - 1, EOS, PAD))
-    return Batch(source, torch.full((rows,), arguments.source_length), target, lengths)
+    return Batch(source, torch.full((rows,), arguments.source_length), target, lengths, target.unsqueeze(1))

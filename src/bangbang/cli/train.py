@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configs.read(path, [*arguments.set, *start])
 
     from bangbang.training import train
+    from bangbang.training.scoring import shown
 
     may_make = configs.may_make_corpus(config, path, arguments.set)
     outcome = train(config, arguments.out, arguments.resume, may_make)
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     metric = config.training.metric
     print(f"{outcome.run.folder}: step {progress.step}, {progress.seconds / 60:.1f} minutes of training")
     if progress.best_step:
-        print(f"best validation {metric} {progress.best_score:.2f} at step {progress.best_step}")
+        print(f"best validation {metric} {shown(metric, progress.best_score)} at step {progress.best_step}")
     if outcome.interrupted:
         print(f"interrupted; go on with: {resume_line(outcome.run.folder)}")
     return 0

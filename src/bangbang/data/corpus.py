@@ -9,6 +9,7 @@ import pyarrow as pa
 from bangbang.data.split import Split
 from bangbang.data.vocabulary import Vocabulary
 from bangbang.errors import InputError
+from bangbang.features import FeatureTable
 from bangbang.files import read_json
 
 MANIFEST = "corpus.json"
@@ -54,13 +55,27 @@ class Corpus:
     def vocabulary(self) -> Vocabulary:
         return Vocabulary.load(self.folder / VOCABULARY)
 
-    def split(self, name: str) -> Split:
-        """One of the splits that `manifest["splits"]` names."""
+    @cached_property
+    def features(self) -> FeatureTable | None:
+        """The images' features, if the sources are images."""
+        facts = self.manifest.get("features")  # corpora of text may have been made before there were images
+        if facts is None:
+            return None
+        table = FeatureTable.open(Path(facts["folder"]))
+        if table.size != facts["size"]:
+            raise InputError(
+                f"{table.path}: {table.size} features an image, but {self.folder} was made with {facts['size']}; "
+                f"remove {self.folder} to make it anew"
+            )
+        return table
+
+    def split(self, name: str, all_references: bool = False) -> Split:
+        """One of the splits that `manifest["splits"]` names; `all_references` is for its batches."""
         counts = self.manifest["splits"]
         if name not in counts:
             raise InputError(f"{self.folder}: no split {name!r}; this corpus has {', '.join(counts)}")
         try:
-            split = Split.open(self.folder / name, len(self.vocabulary))
+            split = Split.open(self.folder / name, self.features, all_references, len(self.vocabulary))
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise InputError(f"{self.folder / name}: damaged ({error}); remove {self.folder} to make it anew") from None
         if len(split) != counts[name]["rows"]:
@@ -76,10 +91,13 @@ def wrong_entry(manifest: dict[str, Any]) -> str:
     for name, kind in ENTRIES.items():
         if not isinstance(manifest.get(name), kind):
             return name
+    if manifest.get("features") is not None and wrong_features(manifest["features"]):
+        return "features"
     for split, counts in manifest["splits"].items():
         if split not in SPLITS or not isinstance(counts, dict):
             return f"splits.{split}"
-        sides = [counts.get(side) for side in ("source", "target")]
+        names = ("target",) if manifest.get("features") else ("source", "target")  # images have no tokens
+        sides = [counts.get(side) for side in names]
         numbers = [counts.get("rows"), counts.get("examples")]
         for side in sides:
             numbers += [side.get(name) for name in SIDE_ENTRIES] if isinstance(side, dict) else [None]
@@ -90,3 +108,11 @@ def wrong_entry(manifest: dict[str, Any]) -> str:
         return "families"
     counts = [*manifest["drops"].values(), *manifest["sources_also_in_train"].values()]
     return "" if all(isinstance(count, int) for count in counts) else "drops"
+
+
+def wrong_features(facts: Any) -> bool:
+    """Whether what a corpus says of its images' features is not of the right kind."""
+    kinds = {"folder": str, "encoder": str, "size": int}
+    if not isinstance(facts, dict) or not all(isinstance(facts.get(name), kind) for name, kind in kinds.items()):
+        return True
+    return "\0" in facts["folder"] or not 0 < facts["size"] <= 1_000_000

@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bangbang.data.files import identity
 from bangbang.data.raw import record_batches
 from bangbang.data.schema import ENCODED, ROWS
 from bangbang.data.vocabulary import Vocabulary
+from bangbang.features import FeatureTable
 from bangbang.files import read_json, sync, write_whole
 from bangbang.symbols import EOS, UNK
 
@@ -67,11 +69,15 @@ class Note(NamedTuple):
 class Encoder:
     """Turns raw files into splits that `datasets` can load."""
 
-    def __init__(self, vocabulary: Vocabulary, max_source_length: int, max_target_length: int) -> None:
-        self._vocabulary = vocabulary
+    def __init__(
+        self, vocabulary: Vocabulary, max_source_length: int, max_target_length: int, images: FeatureTable | None
+    ) -> None:
+        self._vocabulary, self._images = vocabulary, images
         self._source_limit = max_source_length
         self._target_limit = max_target_length - 1  # room for EOS
         self._digest = hashlib.blake2b(digest_size=16)
+        if images:
+            self._digest.update(json.dumps(identity(images.path)).encode())
 
     @property
     def fingerprint(self) -> str:
@@ -98,15 +104,13 @@ class Encoder:
         describe(folder, names, self.fingerprint)
 
     def report(self) -> dict[str, Any]:
+        """Counts of the split; images have no tokens to count."""
         source, target = Side(), Side()
         for note in self._notes:
             source, target = source.plus(note.source), target.plus(note.target)
-        return {
-            "rows": sum(note.rows for note in self._notes),
-            "examples": target.sequences,
-            "source": source.report(),
-            "target": target.report(),
-        }
+        sides = {"target": target} if self._images else {"source": source, "target": target}
+        counts = {"rows": sum(note.rows for note in self._notes), "examples": target.sequences}
+        return counts | {name: side.report() for name, side in sides.items()}
 
     def _file(self, batches: Iterable[Any], path: Path) -> Note:
         draft = path.with_suffix(".draft")
@@ -125,7 +129,7 @@ class Encoder:
 
     def _encode_batch(self, batch: Any) -> tuple[Any, Side, Side]:
         sources, targets = batch.column("source"), batch.column("targets")
-        source_whole = self._vocabulary.encode_batch(sources.to_pylist())
+        source_whole = self._source_ids(sources.to_pylist())
         target_whole = self._vocabulary.encode_batch(targets.flatten().to_pylist())
         source_ids = [ids[: self._source_limit] for ids in source_whole]
         target_ids = [ids[: self._target_limit] for ids in target_whole]
@@ -134,6 +138,12 @@ class Encoder:
             ids.append(EOS)
         columns = [sources, targets, lists(source_ids), pa.ListArray.from_arrays(targets.offsets, lists(target_ids))]
         return pa.record_batch(columns, schema=ENCODED), *counts
+
+    def _source_ids(self, sources: list[str]) -> list[list[int]]:
+        """Token ids, or of an image its one row in the table of features."""
+        if self._images:
+            return [[row] for name in sources if (row := self._images.row(name)) is not None]
+        return self._vocabulary.encode_batch(sources)
 
 
 def lists(sequences: list[list[int]]) -> Any:

@@ -21,6 +21,7 @@ from bangbang.data.readers import open_reader
 from bangbang.data.reading import READING, raw_path, read
 from bangbang.data.vocabulary import Vocabulary, check_size
 from bangbang.errors import InputError
+from bangbang.features import FeatureTable
 from bangbang.files import publish, write_whole
 from bangbang.locks import LOCK, locked
 
@@ -32,6 +33,13 @@ def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = Tru
     ask for it at once, one makes it and the others wait.
     """
     check_size(vocabulary)
+    if data.corpus == "shapes" and not may_make:
+        from bangbang.data.shapes import scenes_folder  # drawn where the config says
+
+        if not scenes_folder(data).exists():
+            raise InputError(
+                f"{scenes_folder(data)}: a config may not write there; to allow it: --set data.path=FOLDER"
+            )
     reader = open_reader(data)
     made_from = {"format": FORMAT, "input": reader.identity, "options": options(data, vocabulary)}
     key = hashlib.blake2b(json.dumps(made_from, sort_keys=True).encode(), digest_size=6).hexdigest()
@@ -41,7 +49,11 @@ def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = Tru
             allowed = f"--set data.cache={data.cache}"
             raise InputError(f"data.cache = {data.cache!r}: a config may not write there; to allow it: {allowed}")
         make(reader, data, vocabulary, folder, progress)
-    return Corpus.open(folder)
+    corpus = Corpus.open(folder)
+    if reader.features and corpus.manifest["features"] != features_facts(reader.features):  # they were moved
+        corpus.manifest["features"] = features_facts(reader.features)
+        write_manifest(folder, corpus.manifest)
+    return corpus
 
 
 def make(reader: Reader, data: DataConfig, vocabulary: VocabularyConfig, folder: Path, progress: bool) -> None:
@@ -68,7 +80,8 @@ def make(reader: Reader, data: DataConfig, vocabulary: VocabularyConfig, folder:
 def options(data: DataConfig, vocabulary: VocabularyConfig) -> dict[str, Any]:
     """The options that change what is in the corpus."""
     table = dataclasses.asdict(data)
-    for name in ("corpus", "path", "cache"):  # the reader's identity says it by content
+    # the reader's identity says by content what was read, and what was held out; all_references is about batches
+    for name in ("corpus", "path", "cache", "features", "held_out", "all_references"):
         del table[name]
     return {"data": table, "vocabulary": dataclasses.asdict(vocabulary)}
 
@@ -77,13 +90,16 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
     """All stages that `folder` does not have yet; the manifest is the last."""
     if (folder / MANIFEST).exists():
         return
+    if reader.features:
+        reader.features.check_finite()
     facts = read(reader, data, folder, shown)
     rows: dict[str, int] = facts.pop("rows")
     if not (folder / VOCABULARY).exists():
         with shown.task("training the vocabulary"):
-            Vocabulary.train(texts(raw_path(folder, "train")), config).save(folder / VOCABULARY)
+            read_texts = texts(raw_path(folder, "train"), sources=reader.features is None)
+            Vocabulary.train(read_texts, config).save(folder / VOCABULARY)
     vocabulary = Vocabulary.load(folder / VOCABULARY)
-    encoder = Encoder(vocabulary, data.max_source_length, data.max_target_length)
+    encoder = Encoder(vocabulary, data.max_source_length, data.max_target_length, reader.features)
     reports = {}
     for name, count in rows.items():
         with shown.task(f"encoding {name}") as progress:
@@ -95,9 +111,19 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
         "corpus": data.corpus,
         "input": reader.identity,
         "options": options(data, config),
+        "features": features_facts(reader.features) if reader.features else None,
         "vocabulary_size": len(vocabulary),
         "splits": reports,
         **facts,
         "fingerprint": encoder.fingerprint,
     }
+    write_manifest(folder, manifest)
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     write_whole(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+
+
+def features_facts(table: FeatureTable) -> dict[str, Any]:
+    """What training must know of the images' features, which stay where they are."""
+    return {"folder": str(table.folder.resolve()), "encoder": table.encoder, "size": table.size}

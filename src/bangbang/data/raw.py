@@ -42,8 +42,9 @@ def record_batches(path: Path) -> Iterator[Any]:
         yield from stream
 
 
-def texts(path: Path) -> Iterator[str]:
-    """All texts of a raw file, sources and references."""
+def texts(path: Path, sources: bool) -> Iterator[str]:
+    """All texts of a raw file: the references, and the sources if they are texts."""
     for batch in record_batches(path):
-        yield from batch.column("source").to_pylist()
+        if sources:
+            yield from batch.column("source").to_pylist()
         yield from batch.column("targets").flatten().to_pylist()

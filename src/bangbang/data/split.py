@@ -1,6 +1,6 @@
 """One split of a prepared corpus, read from memory-mapped Arrow without making Python objects of its rows.
 
-Shapes: B examples, S longest source, T longest target of a batch.
+Shapes: B examples, S longest source, T longest target of a batch, M references of an example, F image features.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from bangbang.data.mapping import MappedTable
 from bangbang.data.ragged import Ragged
 from bangbang.data.schema import ENCODED
 from bangbang.errors import InputError
+from bangbang.features import FeatureTable
 from bangbang.symbols import PAD, UNK
 
 Ints = npt.NDArray[np.int64]
@@ -24,16 +25,18 @@ Rows = slice | Ints
 
 
 class Batch(NamedTuple):
-    """Token ids of a training batch, int64."""
+    """A training batch. Token ids are int64."""
 
     source: Tensor
-    """[B, S] padded with PAD; an empty source is the single token UNK."""
+    """[B, S] padded with PAD; an empty source is the single token UNK. Of images: their features [B, F], float32."""
     source_length: Tensor
-    """[B]"""
+    """[B]; 1 for an image."""
     target: Tensor
     """[B, T] one reference each, ends in EOS, padded with PAD."""
     target_length: Tensor
     """[B] EOS included."""
+    references: Tensor
+    """[B, M, T'] what the reward compares with: the target alone, or all references of its source, PAD for none."""
 
 
 class Split:
@@ -43,21 +46,29 @@ class Split:
     """
 
     def __init__(
-        self, table: Any, release: Callable[[], None] = lambda: None, vocabulary_size: int = np.iinfo(np.int32).max
+        self,
+        table: Any,
+        features: FeatureTable | None = None,
+        all_references: bool = False,
+        vocabulary_size: int = np.iinfo(np.int32).max,
+        release: Callable[[], None] = lambda: None,
     ) -> None:
-        self._table, self._release, self._vocabulary_size = table, release, vocabulary_size
+        self._table, self._features, self._all_references = table, features, all_references
+        self._vocabulary_size, self._release = vocabulary_size, release
         self._sources = Ragged(table.column("source_ids").chunks)
         references = table.column("target_ids").chunks
         per_row = Ragged(references).lengths()
         self._targets = Ragged([chunk.values for chunk in references])
         self._row: npt.NDArray[np.int32] = np.repeat(np.arange(len(per_row), dtype=np.int32), per_row)
+        if all_references:
+            self._first = np.concatenate(([0], np.cumsum(per_row)))  # [rows + 1] the number of a row's first example
         self.examples = len(self._row)
         self.source_lengths: npt.NDArray[np.int32] = np.maximum(self._sources.lengths(), 1)[self._row]
         self.target_lengths: npt.NDArray[np.int32] = self._targets.lengths()
         release()
 
     @classmethod
-    def open(cls, folder: Path, vocabulary_size: int) -> "Split":
+    def open(cls, folder: Path, features: FeatureTable | None, all_references: bool, vocabulary_size: int) -> "Split":
         """The split in a folder; an id outside the vocabulary is an InputError when it is met."""
         paths = sorted(folder.glob("data-*.arrow"))
         if not paths or paths[-1].name != f"data-{len(paths) - 1:05d}-of-{len(paths):05d}.arrow":
@@ -65,22 +76,54 @@ class Split:
         mapped = MappedTable(paths)
         if mapped.table.schema != ENCODED:
             raise ValueError("other columns than a split has")
-        return cls(mapped.table, mapped.release, vocabulary_size)
+        return cls(mapped.table, features, all_references, vocabulary_size, mapped.release)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def batch(self, examples: npt.NDArray[np.integer[Any]]) -> Batch:
         """The training batch of these example numbers."""
-        source, source_length = padded(self._sources.take(self._row[examples].astype(np.int64)))
+        rows = self._row[examples].astype(np.int64)
+        source, source_length = self._inputs(rows)
         target, target_length = padded(self._targets.take(examples.astype(np.int64)))
+        references = self._references(rows) if self._all_references else target.unsqueeze(1)
         self._release()
-        for ids in (source, target):
+        for ids in (target, references) if self.has_images else (source, target, references):
             if bool((ids < 0).any()) or bool((ids >= self._vocabulary_size).any()):
                 raise InputError("the corpus is damaged: a token id is outside the vocabulary; prepare it again")
-        return Batch(source, source_length, target, target_length)
+        return Batch(source, source_length, target, target_length, references)
+
+    def _inputs(self, rows: Ints) -> tuple[Tensor, Tensor]:
+        ids = self._sources.take(rows)
+        if self._features is None:
+            return padded(ids)
+        numbers = np.concatenate(ids)
+        if len(numbers) != len(rows) or numbers.min() < 0 or numbers.max() >= len(self._features.names):
+            raise InputError("the corpus is damaged: an image outside the table of features; prepare it again")
+        return torch.from_numpy(self._features.take(numbers)), torch.ones(len(rows), dtype=torch.long)
+
+    def _references(self, rows: Ints) -> Tensor:
+        """All references of these rows, [B, M, T']."""
+        most = int((self._first[rows + 1] - self._first[rows]).max())
+        numbers = self._first[rows, None] + np.arange(most)  # [B, M] of examples, beyond a row's own for what is absent
+        absent = numbers >= self._first[rows + 1, None]
+        ids, _ = padded(self._targets.take(np.where(absent, self._first[rows, None], numbers).flatten()))
+        references = ids.view(len(rows), most, -1)
+        references[torch.from_numpy(absent)] = PAD
+        return references
+
+    @property
+    def has_images(self) -> bool:
+        """Whether the sources are images."""
+        return self._features is not None
+
+    def features(self, rows: Rows) -> Tensor:
+        """The images' features [N, F] of these rows."""
+        numbers = np.arange(len(self))[rows]
+        return self._inputs(numbers)[0]
 
     def sources(self, rows: Rows) -> list[str]:
+        """The raw text of each row's source, or the name of its image."""
         return self._column("source", rows)
 
     def references(self, rows: Rows) -> list[list[str]]:
@@ -108,6 +151,11 @@ class Split:
             raise InputError(f"the corpus is damaged: {error}; prepare it again") from None
         finally:
             self._release()
+
+
+def spread(total: int, count: int) -> Ints:
+    """At most `count` of the numbers below `total`, evenly spread."""
+    return np.unique(np.linspace(0, total - 1, min(total, count)).astype(np.int64))
 
 
 def padded(sequences: list[npt.NDArray[np.int32]]) -> tuple[Tensor, Tensor]:

@@ -112,10 +112,11 @@ def parquet_rows(path: Path, source: str, target: str) -> Iterator[Row]:
         with pq.ParquetFile(path) as file:
             check_fields(path, (source, target), file.schema_arrow.names)
             for batch in file.iter_batches(1_000, columns=list({source, target})):
+                batch.validate(full=True)
                 for left, right in zip(batch.column(source).to_pylist(), batch.column(target).to_pylist(), strict=True):
                     number += 1
                     yield f"{path}: row {number}", left, right
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: row {number + 1}: not readable as Parquet: {error}") from None
 
 

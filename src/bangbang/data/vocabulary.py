@@ -21,6 +21,8 @@ from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 LITERAL_SYMBOL = re.compile("|".join(map(re.escape, SYMBOLS)), re.IGNORECASE)
 BYTES = 256
 FILE_BYTES = 256 * 2**20  # 220,000 words take 5 MB
+# what a word is, by vocabulary.split; what is between words is left out
+WORDS = {"words": r"\w+|[^\w\s]", "bare-words": r"\w+(?:['’-]\w+)*"}
 
 
 class Vocabulary:
@@ -119,13 +121,15 @@ def words(config: VocabularyConfig) -> Tokenizer:
     tokenizer.pre_tokenizer = (
         pre_tokenizers.WhitespaceSplit()
         if config.split == "whitespace"
-        else pre_tokenizers.Split(Regex(r"\w+|[^\w\s]"), behavior="removed", invert=True)
+        else pre_tokenizers.Split(Regex(WORDS[config.split]), behavior="removed", invert=True)
     )
     return normalised(tokenizer, config)
 
 
 def byte_pairs(config: VocabularyConfig) -> Tokenizer:
     """Byte-level pieces: any text is spelled out and comes back exactly."""
+    if config.split == "bare-words":
+        raise InputError("vocabulary.split = 'bare-words' is for word vocabularies: pieces spell out every character")
     tokenizer = Tokenizer(models.BPE())
     whole_words = pre_tokenizers.Split(Regex(r"\s"), behavior="merged_with_next")
     tokenizer.pre_tokenizer = (
@@ -175,7 +179,9 @@ def rules(table: Any) -> Any:
 def known_rules() -> list[Any]:
     """The rules that our own vocabularies can have. A file with others could hold a pattern that never ends."""
     found = []
-    for kind, split, lowercase in product(("word", "bpe"), ("words", "whitespace"), (True, False)):
+    for kind, split, lowercase in product(("word", "bpe"), ("words", "whitespace", "bare-words"), (True, False)):
+        if (kind, split) == ("bpe", "bare-words"):
+            continue
         config = VocabularyConfig(kind, lowercase=lowercase, split=split)  # type: ignore[arg-type]
         tokenizer = byte_pairs(config) if kind == "bpe" else words(config)
         tokenizer.add_special_tokens(list(SYMBOLS))

@@ -15,9 +15,10 @@ from torch import Tensor
 
 from bangbang import config as configs
 from bangbang.config import Config
-from bangbang.data import Batch, Corpus, prepare
+from bangbang.data import Batch, Corpus, prepare, spread
 from bangbang.errors import InputError
 from bangbang.locks import locked
+from bangbang.models import ShowAndTell
 from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
 from bangbang.rewards import DocumentFrequency, build_reward
@@ -34,13 +35,14 @@ from bangbang.training.ranks import Ranks, job, restarted
 from bangbang.training.rendezvous import join
 from bangbang.training.resumption import BUDGET, resume
 from bangbang.training.run import Run
-from bangbang.training.scoring import quick_scores
+from bangbang.training.scoring import scorer_for
 from bangbang.training.stopping import StopRequest
 from bangbang.training.stream import BatchStream
 
 # buckets in place of gradients, not beside them; every parameter is used in every step, so none need be searched for
 DATA_PARALLEL = DistributedDataParallelKwargs(gradient_as_bucket_view=True)
 SAMPLES = 10
+OBSERVED_IMAGES = 10_000  # at most, for the mean and deviation of their features
 
 
 class Outcome(NamedTuple):
@@ -69,7 +71,7 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
     with ExitStack() as held:
         run = ranks.together(lambda: claim(held, folder, config, corpus, resume), on_main_only=True)
         try:
-            return Trainer(run or Run(folder, config, corpus.vocabulary), corpus, accelerator).run_to_the_end()
+            return Trainer(run or Run.elsewhere(folder, config, corpus), corpus, accelerator).run_to_the_end()
         except OSError as error:
             raise InputError(
                 f"{folder}: {error}; what was saved is whole; make room, then go on with --resume"
@@ -105,16 +107,19 @@ class Trainer:
 
     def __init__(self, run: Run, corpus: Corpus, accelerator: Accelerator) -> None:
         self.run, self.config, self.accelerator = run, run.config, accelerator
-        self.valid_split = corpus.split("valid")
+        self.valid_split, self.scorer = corpus.split("valid"), scorer_for(run.config)
         self.stream = BatchStream(
-            corpus.split("train"),
+            corpus.split("train", self.config.data.all_references),
             self.config.training,
             accelerator.process_index,
             accelerator.num_processes,
             accelerator.device,
         )
         torch.manual_seed(seed_for(self.config.training.seed, "weights"))
-        self.model = run.build_model().to(accelerator.device)
+        self.model = run.build_model()
+        if isinstance(self.model, ShowAndTell):
+            self.model.observe(self.stream.split.features(spread(len(self.stream.split), OBSERVED_IMAGES)))
+        self.model = self.model.to(accelerator.device)
         self.optimizer = build_optimizer(self.model.parameters(), self.config.optimizer)
         self.ranks = Ranks(accelerator)
         resumed = self.ranks.together(lambda: resume(run, self.model, self.optimizer), on_main_only=True)
@@ -226,7 +231,7 @@ class Trainer:
             part=(self.ranks.rank, self.ranks.count),
             gather=self.ranks.gather,
         )
-        scores = self.ranks.from_main(self.ranks.is_main and quick_scores(decoded.outputs, decoded.references))
+        scores = self.ranks.from_main(self.ranks.is_main and self.scorer.quick(decoded.outputs, decoded.references))
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
         better = self.progress.best_step == 0 or scores[limits.metric] > self.progress.best_score
         self.progress = self.progress._replace(

@@ -7,7 +7,6 @@ from torch import nn
 
 from bangbang import config as configs
 from bangbang.errors import InputError
-from bangbang.models import AttentionGru
 from bangbang.training import checkpoint, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.run import Run
@@ -29,7 +28,7 @@ class Resumption(NamedTuple):
     """What a person should know: which checkpoints were damaged, and which one it goes on from."""
 
 
-def resume(run: Run, model: AttentionGru, optimizer: torch.optim.Optimizer) -> Resumption:
+def resume(run: Run, model: nn.Module, optimizer: torch.optim.Optimizer) -> Resumption:
     """Load the newest whole checkpoint of `run`, if it has any, and set damaged ones aside."""
     newest = shelf.newest_whole(run.checkpoints)
     if newest is None:

@@ -12,9 +12,10 @@ import torch
 from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.data import Corpus, Vocabulary, prepare
+from bangbang.data.corpus import wrong_features
 from bangbang.errors import InputError
 from bangbang.files import read_json, refuse_links, write_whole
-from bangbang.models import AttentionGru
+from bangbang.models import AttentionGru, ShowAndTell
 from bangbang.training import checkpoint, shelf
 from bangbang.training.checkpoint import State
 
@@ -22,8 +23,15 @@ FOLDERS = ("checkpoints", "samples", "tensorboard")
 
 
 class Run:
-    def __init__(self, folder: Path, config: Config, vocabulary: Vocabulary) -> None:
-        self.folder, self.config, self.vocabulary = folder, config, vocabulary
+    def __init__(
+        self, folder: Path, config: Config, vocabulary: Vocabulary, facts: dict[str, Any] | None = None
+    ) -> None:
+        self.folder, self.config, self.vocabulary, self._facts = folder, config, vocabulary, facts
+
+    @classmethod
+    def elsewhere(cls, folder: Path, config: Config, corpus: Corpus) -> "Run":
+        """A run whose folder another process keeps, perhaps on another machine."""
+        return cls(folder, config, corpus.vocabulary, corpus.manifest)
 
     @classmethod
     def create(cls, folder: Path, config: Config, corpus: Corpus) -> "Run":
@@ -54,7 +62,7 @@ class Run:
     @property
     def corpus_facts(self) -> dict[str, Any]:
         """What the run was trained on: the corpus's manifest, and the folder it was in."""
-        return read_json(self.folder / "corpus.json")
+        return self._facts or read_json(self.folder / "corpus.json")
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -72,17 +80,38 @@ class Run:
         may_make = configs.may_make_corpus(self.config, self.folder / "config.toml", ())
         return prepare(self.config.data, self.config.vocabulary, may_make=may_make)
 
-    def build_model(self) -> AttentionGru:
+    @property
+    def image_features(self) -> dict[str, Any] | None:
+        """Of a run on images: the `folder`, `encoder` and `size` of their features."""
+        facts = self.corpus_facts.get("features")
+        if facts is not None and wrong_features(facts):
+            raise InputError(f"{self.folder / 'corpus.json'}: damaged (features)")
+        return facts
+
+    def build_model(self) -> AttentionGru | ShowAndTell:
         size = sum(weight.numel() * weight.element_size() for weight in self.outline().parameters())
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if size > memory:
             raise InputError(f"model: its weights take {size / 2**30:.0f} GB, this machine has {memory / 2**30:.0f} GB")
-        return AttentionGru(len(self.vocabulary), self.config.model)
+        return self.new_model()
 
-    def outline(self) -> AttentionGru:
+    def new_model(self) -> AttentionGru | ShowAndTell:
+        images, config = self.image_features, self.config.model
+        if (images is None) != (config.kind == "attention_gru"):
+            reads, given = ("images", "texts") if images is None else ("texts", "images")
+            other = "attention_gru" if images is None else "show_and_tell"
+            raise InputError(
+                f"model.kind = {config.kind!r} reads {reads}, but the sources of {self.config.data.corpus} are "
+                f"{given}; set model.kind={other}"
+            )
+        if images is None:
+            return AttentionGru(len(self.vocabulary), config)
+        return ShowAndTell(len(self.vocabulary), images["size"], config)
+
+    def outline(self) -> AttentionGru | ShowAndTell:
         """The model's names and shapes, without memory for its weights."""
         with torch.device("meta"):
-            return AttentionGru(len(self.vocabulary), self.config.model)
+            return self.new_model()
 
     def checkpoint(self, which: str = "best") -> Path:
         """The folder of a whole checkpoint: `best`, `last`, or a step number."""
@@ -111,7 +140,7 @@ class Run:
         if origin.get("vocabulary") != self.vocabulary.fingerprint:
             raise InputError(f"{found}: was made with another vocabulary than {self.folder / 'vocabulary.json'}")
 
-    def load_model(self, which: str = "best") -> AttentionGru:
+    def load_model(self, which: str = "best") -> AttentionGru | ShowAndTell:
         found, state = self.choose(which)
         self.check_vocabulary(found, state.origin)
         checkpoint.check_model(found, self.outline())  # before there is memory for it
