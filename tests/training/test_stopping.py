@@ -1,0 +1,36 @@
+"""The first signal is noted, the second has its usual effect; outside the main thread signals are left alone."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from bangbang.training.stopping import StopRequest
+
+
+@pytest.mark.parametrize("number", StopRequest.SIGNALS)
+def test_the_first_is_noted_and_the_second_ends_at_once(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), StopRequest() as stop:
+            os.kill(os.getpid(), number)
+            assert stop.made
+            os.kill(os.getpid(), number)
+            raise AssertionError("the second signal had no effect")
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
+
+
+def test_another_thread_can_train() -> None:
+    entered = []
+
+    def work() -> None:
+        with StopRequest() as stop:
+            entered.append(stop.made)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert entered == [False]
