@@ -15,7 +15,8 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from bangbang.locks import locked
-with locked(Path(sys.argv[1]), job="the other"):
+with locked(Path(sys.argv[1])) as hold:
+    hold.sign("the other")
     print("held", flush=True)
     time.sleep(60)
 """
@@ -28,8 +29,8 @@ def test_another_process_is_named_and_its_death_lets_go(tmp_path: Path) -> None:
             pass
         os.kill(other.pid, signal.SIGKILL)
         other.wait()
-        with locked(tmp_path) as last:
-            assert last["job"] == "the other" and last["process"] == other.pid
+        with locked(tmp_path) as hold:
+            assert hold.job == "the other"
 
 
 def test_the_lock_is_let_go_after_an_error(tmp_path: Path) -> None:
@@ -42,8 +43,8 @@ def test_the_lock_is_let_go_after_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "[1]", "{", "[" * 4000])
 def test_a_damaged_lock_file_is_no_trouble(tmp_path: Path, content: str) -> None:
     (tmp_path / ".lock").write_text(content)
-    with locked(tmp_path) as last:
-        assert last == {}
+    with locked(tmp_path) as hold:
+        assert hold.job == ""
 
 
 def test_a_linked_lock_file_is_refused(tmp_path: Path) -> None:

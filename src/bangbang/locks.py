@@ -14,20 +14,31 @@ from bangbang.errors import InputError
 LOCK = ".lock"
 
 
-@contextmanager
-def locked(folder: Path, job: str = "", wait: bool = False) -> Iterator[dict[str, Any]]:
-    """Hold `folder` for the block; gives what the last holder wrote of itself (process, host, job).
+class Hold:
+    """A held lock. Its file says who holds it, and which job last signed it; signatures outlive their jobs."""
 
-    Where another process holds it, wait for its end, or raise an InputError that names it.
-    """
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.job = str(read_holder(descriptor).get("job", ""))
+        self.sign(self.job)
+
+    def sign(self, job: str) -> None:
+        own = {"process": os.getpid(), "host": socket.gethostname(), "job": job}
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, json.dumps(own).encode(), 0)
+
+
+@contextmanager
+def locked(folder: Path, wait: bool = False) -> Iterator[Hold]:
+    """Hold `folder` for the block. Where another process holds it, wait for its end, or raise an InputError."""
     descriptor = open_lock(folder)
     try:
-        last = take(descriptor, folder, job, wait)
+        hold = take(descriptor, folder, wait)
         while not is_current(descriptor, folder):  # the last holder removed or renamed the folder
             os.close(descriptor)
             descriptor = open_lock(folder)
-            last = take(descriptor, folder, job, wait)
-        yield last
+            hold = take(descriptor, folder, wait)
+        yield hold
     finally:
         os.close(descriptor)
 
@@ -39,20 +50,16 @@ def is_current(descriptor: int, folder: Path) -> bool:
         return False
 
 
-def take(descriptor: int, folder: Path, job: str, wait: bool) -> dict[str, Any]:
+def take(descriptor: int, folder: Path, wait: bool) -> Hold:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        last = read_holder(descriptor)
-        own = {"process": os.getpid(), "host": socket.gethostname(), "job": job}
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(own).encode(), 0)
+        return Hold(descriptor)
     except BlockingIOError:
         holder = read_holder(descriptor)
         who = f"process {holder.get('process', '?')} on {holder.get('host', '?')}"
         raise InputError(f"{folder}: in use by {who}; wait for its end, or choose another folder") from None
     except OSError as error:
         raise InputError(f"{folder}: cannot be locked ({error.strerror})") from None
-    return last
 
 
 def open_lock(folder: Path) -> int:

@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 from bangbang import config as configs
+from bangbang.errors import InputError
 from bangbang.training import checkpoint, shelf, train
 from tests.conftest import TINY_CONFIG, write_corpus
 from tests.training.test_loop import weights
@@ -151,3 +152,18 @@ def test_what_processes_tell_each_other(tmp_path: Path) -> None:
     output, error = process.communicate()
     assert process.returncode == 0, error
     assert output.count("agreed") == 2
+
+
+def test_a_restart_resumes_its_own_run_and_no_other(
+    tiny_config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(job: str, restarts: int, steps: int) -> int:
+        monkeypatch.setenv("TORCHELASTIC_RUN_ID", job)
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(restarts))
+        return train(configs.read(tiny_config, [f"training.max_steps={steps}"]), tmp_path / "run").progress.step
+
+    assert run("first", 0, 3) == 3
+    assert run("first", 1, 5) == 5
+    for restarts in (0, 1, 2):
+        with pytest.raises(InputError, match="holds a run already"):
+            run("second", restarts, 7)

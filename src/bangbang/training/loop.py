@@ -80,9 +80,11 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
 
 def claim(held: ExitStack, folder: Path, config: Config, corpus: Corpus, resume: bool) -> Run:
     """The run folder for this process alone, until `held` is closed."""
-    last = held.enter_context(locked(folder, job()))
-    again = restarted() and last.get("job") == job()  # torchrun --max-restarts: this very run, after a worker died
-    return open_or_create(folder, config, corpus, resume or again)
+    hold = held.enter_context(locked(folder))
+    again = restarted() and hold.job == job()  # torchrun --max-restarts: this very run, after a worker died
+    run = open_or_create(folder, config, corpus, resume or again)
+    hold.sign(job())  # only now: a job that was refused must not be taken in when torchrun starts it again
+    return run
 
 
 def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -> Run:
