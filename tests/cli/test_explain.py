@@ -25,7 +25,7 @@ def test_json_of_a_trace(tiny_run: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (record["source"], record["reference"], record["seed"]) == (SOURCE, REFERENCE, 4)
     assert record["settings"]["p_drop"] == 0.5 and record["settings"]["reward_weight"] == "inf"
     assert record["reward"] == ["RougeN", "Dup", "Eos"]
-    assert set(record["target"]) == {"steps", "text", "reward", "loss_weight", "log_p", "loss"}
+    assert set(record["target"]) == {"steps", "text", "reward", "reference_reward", "loss_weight", "log_p", "loss"}
     step = record["target"]["steps"][0]
     expected = {"token", "id", "chosen_by", "in_loss", "tied", "delta_r", "probability", "reference", "candidates"}
     assert expected <= set(step)

@@ -6,7 +6,6 @@ import torch
 from bangbang.config import ObjectiveConfig
 from bangbang.explanation import Subject, Targets, draw_targets
 from bangbang.explanation.methods import Methods, finite_spg
-from bangbang.explanation.targets import log_probabilities, rewards
 from bangbang.objectives import mle, token_losses
 from bangbang.symbols import BOS, EOS, PAD
 
@@ -52,7 +51,7 @@ def test_scores_are_the_literal_ones(subject: Subject) -> None:
         words[row, length - 1 :] = PAD
         words[row, length - 1] = EOS if row else 4  # the first one has not ended
     words[4, :2] = subject.references[0, :2]
-    together = rewards(subject, words), log_probabilities(subject, words)
+    together = subject.rewards(words), subject.log_probabilities(words)
     for row, tokens in enumerate(words.tolist()):
         state, last, log_p = subject.decoder.state, BOS, 0.0
         alone = subject.reward.parts[0].start(subject.references)

@@ -27,10 +27,11 @@ const narrow = matchMedia("(max-width: 820px)"); // as in the style sheet: the t
 
 function showTrace(target, settings) {
   at("title").textContent = "Who chose each word?";
+  const finite = settings.reward_weight !== "inf";
   at("lead").append(
-    "A target that bang-bang SPG trains on, drawn for one example. ", bold("The reward", "reward"),
-    " chose the words on the upper band, ", bold("the model", "model"),
-    ` those on the lower one: each token is left to it with probability ${settings.p_drop}. Only the reward’s words are in the loss.`);
+    "A target that bang-bang SPG trains on, drawn for one example. ", bold(finite ? "Reward and model" : "The reward", "reward"),
+    " chose the words on the upper band, ", bold(finite ? "the model alone" : "the model", "model"),
+    ` those on the lower one: each token is left to it with probability ${settings.p_drop}. Only the upper words are in the loss.`);
   describe([
     ["source", "source", record.source || "(empty)"],
     ["reference y", "", record.reference],
@@ -38,7 +39,7 @@ function showTrace(target, settings) {
     ["the model alone", "", record.output || "(nothing)"],
   ]);
   showFigures(target);
-  drawTrack(target.steps);
+  drawTrack(target.steps, target.reference_reward);
   at("trace").hidden = false;
   select(firstOfInterest(target.steps));
   new ResizeObserver(drawWave).observe(at("track"));
@@ -63,7 +64,7 @@ function firstOfInterest(steps) {
   return Math.max(0, steps.findIndex((step) => step.in_loss && step.token !== step.reference));
 }
 
-function drawTrack(steps) {
+function drawTrack(steps, most) {
   const weight = record.settings.reward_weight === "inf" ? "W" : `W = ${record.settings.reward_weight}`;
   const name = (className, ...lines) => element("div", `cell name ${className}`, ...lines);
   const track = at("track");
@@ -78,7 +79,7 @@ function drawTrack(steps) {
     const [high, low] = ["high", "low"].map((lane) => element("div", `cell ${lane}${last}`));
     (step.in_loss ? high : low).append(pill(step, t), element("span", "p", `p ${chance(step.probability)}`));
     const total = element("i", "");
-    total.style.setProperty("--share", `${100 * Math.max(0, Math.min(1, step.reward))}%`);
+    total.style.setProperty("--share", `${most > 0 ? 100 * Math.max(0, Math.min(1, step.reward / most)) : 0}%`);
     track.append(
       element("div", `cell y${step.reference === step.token ? " same" : ""}`, step.reference ?? ""),
       high,

@@ -1,4 +1,7 @@
-"""What is explained: a run's model, without dropout, before one example."""
+"""What is explained: a run's model, without dropout, before one example.
+
+Shapes: N targets, T time, D features.
+"""
 
 from dataclasses import dataclass
 
@@ -8,8 +11,8 @@ from torch import Tensor
 from bangbang.decoding import generate
 from bangbang.decoding.generation import pad
 from bangbang.errors import InputError
-from bangbang.rewards import Sum
-from bangbang.symbols import EOS, SYMBOLS, UNK
+from bangbang.rewards import Sum, repeat
+from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 from bangbang.training import Run
 from bangbang.training.checkpoint import read_progress
 from bangbang.training.learner import InputDecoder
@@ -57,13 +60,36 @@ class Subject:
         return self.run.config.data.max_target_length
 
     def word(self, token: int) -> str:
-        """A token as a person reads it; pieces of words show the space they begin with."""
+        """A token as a person reads it: pieces show the space they begin with, bytes that are no text their name."""
         if token <= UNK:
             return SYMBOLS[token]
-        return self.run.vocabulary.decode([token]).replace(" ", "␣")
+        text = self.run.vocabulary.decode([token]).replace(" ", "␣")
+        return (
+            text if text.isprintable() and "\N{REPLACEMENT CHARACTER}" not in text else self.run.vocabulary.token(token)
+        )
 
     def text(self, tokens: list[int]) -> str:
         return self.run.vocabulary.decode(tokens)
+
+    def rewards(self, targets: Tensor) -> Tensor:
+        """R(z | y) of padded targets [N, T], of the main reward. [N]"""
+        state = repeat(self.reward.parts[0].start(self.references), len(targets))
+        value = state.value()
+        for tokens in targets.unbind(1):
+            state.advance(tokens)
+            # a target that was cut off without `</s>` does not see the padding
+            value = state.value().where(tokens != PAD, value)
+        return value
+
+    @torch.no_grad()
+    def log_probabilities(self, targets: Tensor) -> Tensor:
+        """log p(z | x) of padded targets [N, T]. [N]"""
+        read = torch.cat((torch.full_like(targets[:, :1], BOS), targets[:, :-1]), 1)
+        features = self.decoder.repeat(len(targets)).unroll(read)  # [N, T, D]
+        written = targets != PAD
+        each = torch.zeros(targets.shape)
+        each[written] = self.decoder.head.log_prob(features[written], targets[written])
+        return each.sum(1)
 
 
 def validation_pair(run: Run, number: int) -> tuple[str, str]:

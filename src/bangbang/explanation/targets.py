@@ -18,7 +18,7 @@ from bangbang.objectives.raml import hamming_targets, reward_targets
 from bangbang.objectives.spg import bang_bang_weights
 from bangbang.randomness import seed_for
 from bangbang.rewards import repeat
-from bangbang.symbols import BOS, EOS, PAD
+from bangbang.symbols import EOS, PAD
 
 
 class Target(NamedTuple):
@@ -97,32 +97,9 @@ def count_up(subject: Subject, method: str, about: str, drawn: Tensor) -> Target
     counts = Counter(tuple(token for token in row if token != PAD) for row in drawn.tolist())
     unique = sorted(counts, key=lambda tokens: (-counts[tokens], tokens))
     rows = torch.nn.utils.rnn.pad_sequence([torch.tensor(tokens) for tokens in unique], True, PAD)  # [U, T]
-    scored = zip(unique, rewards(subject, rows).tolist(), log_probabilities(subject, rows).tolist(), strict=True)
+    scored = zip(unique, subject.rewards(rows).tolist(), subject.log_probabilities(rows).tolist(), strict=True)
     found = [
         Target(subject.text(list(tokens)), counts[tokens], reward, log_p, tokens[-1] == EOS)
         for tokens, reward, log_p in scored
     ]
     return Targets(method, about, found)
-
-
-def rewards(subject: Subject, targets: Tensor) -> Tensor:
-    """R(z | y) of padded targets [N, T], of the main reward. [N]"""
-    state = repeat(subject.reward.parts[0].start(subject.references), len(targets))
-    value = state.value()
-    for tokens in targets.unbind(1):
-        state.advance(tokens)
-        value = state.value().where(
-            tokens != PAD, value
-        )  # one that was cut off without `</s>` does not see the padding
-    return value
-
-
-@torch.no_grad()
-def log_probabilities(subject: Subject, targets: Tensor) -> Tensor:
-    """log p(z | x) of padded targets [N, T]. [N]"""
-    read = torch.cat((torch.full_like(targets[:, :1], BOS), targets[:, :-1]), 1)
-    features = subject.decoder.repeat(len(targets)).unroll(read)  # [N, T, D]
-    written = targets != PAD
-    each = torch.zeros(targets.shape)
-    each[written] = subject.decoder.head.log_prob(features[written], targets[written])
-    return each.sum(1)

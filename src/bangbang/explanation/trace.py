@@ -71,6 +71,8 @@ class Trace(NamedTuple):
     text: str
     reward: float
     """R(z | y), of the main reward alone."""
+    reference_reward: float
+    """R(y | y)"""
     loss_weight: float
     log_p: float
     """log p(z | x)"""
@@ -94,7 +96,7 @@ def trace(subject: Subject, settings: Settings, seed: int = 1) -> Trace:
         subject.references if settings.rules.ties == "reference" else None,
     )
     z = sample.tokens[0][sample.tokens[0] != PAD]  # [T]
-    log_p = log_probabilities(subject, z)  # [T, V]
+    log_p = all_log_probabilities(subject, z)  # [T, V]
     driven, tied = sample.driven[0], sample.tied[0]
     teller = Teller(subject, settings.rules, recording)
     steps = [teller.step(t, int(z[t]), log_p[t], bool(driven[t]), bool(tied[t])) for t in range(len(z))]
@@ -105,13 +107,14 @@ def trace(subject: Subject, settings: Settings, seed: int = 1) -> Trace:
         steps=steps,
         text=subject.text(z.tolist()),
         reward=float(sample.values[0, 0]),
+        reference_reward=float(subject.rewards(subject.references)),
         loss_weight=weight,
         log_p=float(own.sum()),
         loss=-weight * float(own[driven[: len(z)]].sum()),
     )
 
 
-def log_probabilities(subject: Subject, z: Tensor) -> Tensor:
+def all_log_probabilities(subject: Subject, z: Tensor) -> Tensor:
     """log p(v | x, z_{1:t-1}) of every token v after every prefix of z. [T, V]"""
     read = torch.cat((torch.tensor([BOS]), z[:-1])).unsqueeze(0)
     return subject.decoder.head.logits(subject.decoder.unroll(read)[0]).log_softmax(1)
