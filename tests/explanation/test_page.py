@@ -88,14 +88,14 @@ def test_pictures(drawn: list[Targets], kind: str, magic: bytes) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-@pytest.mark.parametrize("kind", ["trace", "targets"])
-def test_it_runs_in_a_browser(pages: dict[str, str], kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "width"), [("trace", 500), ("trace", 1440), ("targets", 1440)])
+def test_it_runs_in_a_browser(pages: dict[str, str], kind: str, width: int, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(pages[kind], encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=2000"]
-    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    options += [f"--window-size={width},900", f"--user-data-dir={tmp_path / 'profile'}"]
     done = subprocess.run(
-        [str(CHROMIUM), *options, profile, "--dump-dom", file.as_uri()],
+        [str(CHROMIUM), *options, "--dump-dom", file.as_uri()],
         capture_output=True,
         text=True,
         timeout=120,

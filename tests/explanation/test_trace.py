@@ -46,6 +46,11 @@ def test_it_is_the_target_that_training_draws_with_its_loss(subject: Subject, se
         assert found.loss == pytest.approx(float(losses.sum()), abs=1e-5)
 
 
+def test_the_model_has_no_dropout(subject: Subject) -> None:
+    assert subject.run.config.model.dropout > 0 and not subject.decoder.model.training
+    assert trace(subject, HALF, 1) == trace(subject, HALF, 1)
+
+
 def test_in_loss_where_w_is_not_zero(subject: Subject) -> None:
     for seed in SEEDS:
         coins = torch.rand(2, 1, subject.max_length, generator=torch.Generator().manual_seed(seed))[0, 0]
