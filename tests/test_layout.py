@@ -14,11 +14,12 @@ ALLOWED = {
     "rewards": set(),
     "heads": set(),
     "metrics": set(),
-    "data": set(),
+    "features": set(),
+    "data": {"features"},
     "models": {"heads"},
     "objectives": {"rewards", "heads"},
     "decoding": {"models", "heads", "rewards"},
-    "training": {"objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
+    "training": {"objectives", "decoding", "features", "data", "models", "metrics", "heads", "rewards"},
     "explanation": {"training", "objectives", "decoding", "rewards"},
     "bench": {"training", "objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
     "cli": {
@@ -27,6 +28,7 @@ ALLOWED = {
         "training",
         "objectives",
         "decoding",
+        "features",
         "data",
         "models",
         "metrics",
@@ -60,7 +62,8 @@ def test_every_room_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["train", "--help"], ["generate", "--help"], ["explain", "--help"], ["bench", "--help"]]
+    "arguments",
+    [[verb, "--help"] for verb in ("train", "features", "generate", "explain", "bench")] + [["--help"]],
 )
 def test_help_does_not_wait_for_torch(arguments: list[str]) -> None:
     code = (

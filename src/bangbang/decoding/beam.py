@@ -3,23 +3,27 @@
 Shapes: B inputs still open, K beam, R = B·K rows, V vocabulary.
 """
 
+from typing import Generic
+
 import torch
 from torch import Tensor
 
 from bangbang.config import DecodingConfig
 from bangbang.decoding.hypothesis import Hypothesis, forbid
-from bangbang.models.protocol import DecoderState, SequenceModel
+from bangbang.models.protocol import SequenceModel, State
 from bangbang.symbols import BOS, EOS
 
 
-class BeamSearch:
+class BeamSearch(Generic[State]):
     """The K best open prefixes of every input, extended by one token at a time.
 
     A hypothesis that ends in `</s>` leaves the beam; an input is done when K have ended, or at the longest length.
     """
 
-    def __init__(self, model: SequenceModel, state: DecoderState, beam: int, max_length: int, config: DecodingConfig):
-        inputs, device = len(state.bias), state.bias.device
+    def __init__(
+        self, model: SequenceModel[State], state: State, beam: int, max_length: int, config: DecodingConfig
+    ) -> None:
+        inputs, device = len(state.hidden), state.hidden.device
         self.model, self.beam, self.max_length, self.config = model, beam, max_length, config
         self.finished: list[list[Hypothesis]] = [[] for _ in range(inputs)]
         self.inputs = list(range(inputs))  # which input each open block of K rows belongs to

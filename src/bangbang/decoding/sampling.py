@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bangbang.config import DecodingConfig
 from bangbang.decoding.hypothesis import Hypothesis, forbid
-from bangbang.models.protocol import DecoderState, SequenceModel
+from bangbang.models.protocol import SequenceModel, State
 from bangbang.symbols import BOS, EOS
 
 
@@ -35,10 +35,10 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
 
 
 def sample(
-    model: SequenceModel, state: DecoderState, uniform: Tensor, max_length: int, config: DecodingConfig
+    model: SequenceModel[State], state: State, uniform: Tensor, max_length: int, config: DecodingConfig
 ) -> list[Hypothesis]:
     """One sequence per row of `state`; `uniform` [R, T] holds the rows' random numbers."""
-    rows = torch.arange(len(state.bias), device=uniform.device)
+    rows = torch.arange(len(state.hidden), device=uniform.device)
     last = torch.full_like(rows, BOS)
     log_prob = torch.zeros_like(uniform[:, 0], dtype=torch.float64)
     tokens = torch.full_like(uniform, EOS, dtype=torch.long)  # [R, T]

@@ -37,6 +37,16 @@ class Memory(NamedTuple):
     bias: Tensor  # [B, S] 0, and -inf at padding
 
 
+class AttentionState(NamedTuple):
+    hidden: Tensor  # [B, L, H] the recurrent layers' states
+    memory: Tensor  # [B, S, 2H] what attention reads
+    keys: Tensor  # [B, S, H] the memory as attention compares it
+    bias: Tensor  # [B, S] 0, and -inf at padding
+
+    def select(self, rows: Tensor) -> "AttentionState":
+        return AttentionState(*(part.index_select(0, rows) for part in self))
+
+
 class Tape:
     """Everything the backward pass needs of at most T steps. Their input products are written into `x[0]`."""
 
@@ -70,6 +80,11 @@ class Tape:
             g = torch.addmm(w.recurrent_bias[layer], h[layer], w.recurrent[layer].t())
             gates.g_n[t].copy_(g[:, 2 * gates.units :])
             gates.forward(t, g, h[layer], self.state[t + 1][layer])
+
+    def outputs(self) -> tuple[Tensor, Tensor]:
+        """States and contexts as copies: the tape's own tensors, as outputs of a node that holds the tape, would be a
+        cycle that nothing frees."""
+        return self.states[1:].clone(), self.contexts.clone()
 
     def cut(self, time: int) -> None:
         """Forget the room for steps after the first `time`."""
@@ -154,7 +169,7 @@ class _Decode(torch.autograd.Function):
             tape.forward(t, weights, memory)
         ctx.save_for_backward(*parts)
         ctx.tape = tape  # type: ignore[attr-defined]
-        return tape.states[1:], tape.contexts
+        return tape.outputs()
 
     @staticmethod
     @once_differentiable
@@ -171,7 +186,7 @@ class _Recorded(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(*parts)
         ctx.tape = tape  # type: ignore[attr-defined]
-        return tape.states[1:], tape.contexts
+        return tape.outputs()
 
     @staticmethod
     @once_differentiable

@@ -63,7 +63,7 @@ def choose(
     rules: Rules,
     order: Tensor | None = None,
 ) -> Choice:
-    """One token per row; `driven` [R] says where w = W, `order` [R, K] gives each candidate's place in the reference."""
+    """One token per row; `driven` [R] says where w = W, `order` [R, K] each candidate's place in the reference."""
     tokens = torch.full_like(driven, PAD, dtype=torch.long)
     tied, log_p = torch.zeros_like(driven), torch.full_like(features[:, 0], torch.nan)
     if math.isinf(rules.weight):
@@ -107,7 +107,7 @@ def choose_among_few(
     rules: Rules,
     order: Tensor | None,
 ) -> Tensor:
-    """A token of the set `best` [R, K] for each row that is `wanted`; logits are looked at only where there are ties."""
+    """A token of the set `best` [R, K] for each row that is `wanted`; logits matter only where there are ties."""
     if rules.ties == "reference":
         assert order is not None
         slot = order.masked_fill(~best, torch.iinfo(order.dtype).max).argmin(1)

@@ -1,4 +1,4 @@
-"""Softmax policy gradient, its bang-bang form, and the policy gradient that both become without a reward in the sampler.
+"""Softmax policy gradient, its bang-bang form, and the policy gradient, which is both without a reward in the sampler.
 
 Shapes: B examples, J samples of each, T time.
 """

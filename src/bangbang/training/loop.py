@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from bangbang import config as configs
 from bangbang.config import Config
-from bangbang.data import Batch, Corpus, prepare
+from bangbang.data import Batch, Corpus, prepare, spread
 from bangbang.errors import InputError
+from bangbang.models import ShowAndTell
 from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
 from bangbang.training import checkpoint
@@ -29,13 +30,14 @@ from bangbang.training.monitor import Monitor
 from bangbang.training.optimizer import build_optimizer, learning_rate
 from bangbang.training.reward import run_reward
 from bangbang.training.run import Run
-from bangbang.training.scoring import quick_scores
+from bangbang.training.scoring import scorer_for
 from bangbang.training.stopping import StopRequest
 from bangbang.training.stream import BatchStream
 
 # What may change when a run is resumed: how long it goes on, not what it is.
 BUDGET = {"training.max_steps", "training.max_minutes", "training.patience", "training.keep_checkpoints"}
 SAMPLES = 10
+OBSERVED_IMAGES = 10_000  # at most, for the mean and deviation of their features
 
 
 class Outcome(NamedTuple):
@@ -85,16 +87,19 @@ class Trainer:
 
     def __init__(self, run: Run, corpus: Corpus, accelerator: Accelerator) -> None:
         self.run, self.config, self.accelerator = run, run.config, accelerator
-        self.valid_split = corpus.split("valid")
+        self.valid_split, self.scorer = corpus.split("valid"), scorer_for(run.config)
         self.stream = BatchStream(
-            corpus.split("train"),
+            corpus.split("train", self.config.data.all_references),
             self.config.training,
             accelerator.process_index,
             accelerator.num_processes,
             accelerator.device,
         )
         torch.manual_seed(seed_for(self.config.training.seed, "weights"))
-        self.model = run.build_model().to(accelerator.device)
+        self.model = run.build_model()
+        if isinstance(self.model, ShowAndTell):
+            self.model.observe(self.stream.split.features(spread(len(self.stream.split), OBSERVED_IMAGES)))
+        self.model = self.model.to(accelerator.device)
         self.optimizer = build_optimizer(self.model.parameters(), self.config.optimizer)
         self.progress = Progress()
         whole = checkpoint.complete(run.checkpoints)
@@ -188,7 +193,7 @@ class Trainer:
             seed=limits.seed,
             device=self.accelerator.device,
         )
-        scores = quick_scores(decoded.outputs, decoded.references)
+        scores = self.scorer.quick(decoded.outputs, decoded.references)
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
         better = self.progress.best_step == 0 or scores[limits.metric] > self.progress.best_score
         self.progress = self.progress._replace(
