@@ -20,7 +20,7 @@ def test_json_of_a_trace(tiny_run: Path, capsys: pytest.CaptureFixture[str]) -> 
     options = [SOURCE, "--reference", REFERENCE, "--p-drop", "0.5", "--seed", "4", "--json"]
     record = json.loads(explain(tiny_run, *options, capsys=capsys))
     assert list(record) == [
-        *("run", "checkpoint", "reward", "seed", "source", "reference", "output", "settings", "target"),
+        *("run", "checkpoint", "reward", "seed", "source", "reference", "references", "output", "settings", "target"),
     ]
     assert (record["source"], record["reference"], record["seed"]) == (SOURCE, REFERENCE, 4)
     assert record["settings"]["p_drop"] == 0.5 and record["settings"]["reward_weight"] == "inf"

@@ -10,7 +10,8 @@ examples:
 Without --targets it draws one target by bang-bang SPG and tells of each token who chose it, reward or model, what it
 adds to the reward (Δr), what the model thinks of it (p), and whether it is in the loss. With --targets it draws many
 by MLE, RAML, SPG, bang-bang SPG and PG, and shows where they lie between the reference and the model. Settings are the
-run's own where it is trained by that method, else the defaults. The model is used without dropout.
+run's own where it is trained by that method, else the defaults. The model is used without dropout. A run on images is
+explained by its validation examples.
 """
 
 import argparse
@@ -48,15 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from bangbang.explanation import Subject
-    from bangbang.explanation.subject import validation_pair
+    from bangbang.explanation.example import text_example, validation_example
     from bangbang.training import Run
 
     opened = Run.open(arguments.run_folder)
     if arguments.source is None:
-        pair = validation_pair(opened, 1 if arguments.example is None else arguments.example)
+        example = validation_example(opened, 1 if arguments.example is None else arguments.example)
     else:
-        pair = arguments.source, arguments.reference
-    subject = Subject.of(opened, *pair, arguments.checkpoint)
+        example = text_example(opened, arguments.source, arguments.reference)
+    subject = Subject.of(opened, example, arguments.checkpoint)
     record, table = explain_targets(subject, arguments) if arguments.targets else explain_trace(subject, arguments)
     if arguments.json:
         print(json.dumps(record, indent=1, ensure_ascii=False))

@@ -34,7 +34,7 @@ function showTrace(target, settings) {
     ` those on the lower one: each token is left to it with probability ${settings.p_drop}. Only the upper words are in the loss.`);
   describe([
     ["source", "source", record.source || "(empty)"],
-    ["reference y", "", record.reference],
+    ["reference y", "", record.reference, record.references > 1 ? ` (the first of ${record.references} that the reward sees)` : ""],
     ["target z", "", ...target.steps.flatMap((step) => [element("span", step.chosen_by, step.token), " "])],
     ["the model alone", "", record.output || "(nothing)"],
   ]);
@@ -242,7 +242,7 @@ function showTargets(methods) {
     "Right: what the model itself would write. A larger mark was drawn more often. SPG’s targets should lie between the reference and the model.");
   describe([
     ["source", "source", record.source || "(empty)"],
-    ["reference y", "", record.reference],
+    ["reference y", "", record.reference, record.references > 1 ? ` (the first of ${record.references} that the reward sees)` : ""],
     ["the model alone", "", record.output || "(nothing)"],
   ]);
   for (const method of methods) {

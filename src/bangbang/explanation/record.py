@@ -19,6 +19,7 @@ def subject_record(subject: Subject, seed: int) -> dict[str, Any]:
         "seed": seed,
         "source": subject.source,
         "reference": subject.reference,
+        "references": subject.references.shape[1] if subject.references.ndim == 3 else 1,
         "output": subject.output,
     }
 

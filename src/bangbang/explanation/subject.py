@@ -3,14 +3,17 @@
 Shapes: N targets, T time, D features.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from bangbang.decoding import generate
-from bangbang.decoding.generation import pad
+from bangbang.decoding.generation import collate
 from bangbang.errors import InputError
+from bangbang.explanation.example import Example
 from bangbang.rewards import Sum, repeat
 from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 from bangbang.training import Run
@@ -28,30 +31,32 @@ class Subject:
     step: int
     """The training step that the checkpoint was written after."""
     source: str
+    """A text, or an image's name."""
     reference: str
     output: str
     """What the model itself writes for the source, by the run's decoding settings."""
-    decoder: InputDecoder
-    references: Tensor  # [1, T]
+    decoder: InputDecoder[Any]
+    y: Tensor  # [1, T] the reference
+    references: Tensor  # what the reward compares with: [1, T] the same, or [1, M, T] with others
     reward: Sum
 
     @classmethod
     @torch.no_grad()
-    def of(cls, run: Run, source: str, reference: str, checkpoint: str = "best") -> "Subject":
-        """A source and a reference as text; what is over the model's lengths is cut, as in training."""
-        references = reference_ids(run, reference)
+    def of(cls, run: Run, example: Example, checkpoint: str = "best") -> "Subject":
+        """What is over the model's lengths is cut, as in training."""
+        ids = reference_ids(run, example.references)
         folder, model = run.checkpoint(checkpoint), run.load_model(checkpoint)
-        ids = run.vocabulary.encode(source)[: run.config.data.max_source_length]
-        (best, *_), *_ = generate(model, [ids], run.config.decoding, run.config.data.max_target_length)
+        (best, *_), *_ = generate(model, example.inputs, run.config.decoding, run.config.data.max_target_length)
         return cls(
             run,
             folder.name,
             read_progress(folder).step,
-            source,
-            reference,
+            example.source,
+            example.references[0],
             run.vocabulary.decode(best.tokens),
-            InputDecoder(model, model.encode(*pad([ids]))),
-            references,
+            InputDecoder(model, model.encode(*collate(example.inputs, [0]))),
+            torch.tensor(ids[:1]),
+            pad_references(ids),
             run_reward(run, lambda: run.corpus().split("train")),
         )
 
@@ -92,19 +97,18 @@ class Subject:
         return each.sum(1)
 
 
-def validation_pair(run: Run, number: int) -> tuple[str, str]:
-    """The source and the first reference of the `number`-th validation row, counted from 1."""
-    split = run.corpus().split("valid")
-    if not 1 <= number <= len(split):
-        raise InputError(f"--example {number}: the validation split has examples 1 to {len(split)}")
-    row = slice(number - 1, number)
-    return split.sources(row)[0], split.references(row)[0][0]
+def pad_references(sequences: Sequence[Sequence[int]]) -> Tensor:
+    """[1, T], or [1, M, T] where there are several."""
+    rows = torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor(ids) for ids in sequences], batch_first=True, padding_value=PAD
+    )
+    return rows if len(rows) == 1 else rows.unsqueeze(0)
 
 
-def reference_ids(run: Run, text: str) -> Tensor:
-    """A reference as training sees it: cut, with `</s>` at its end. [1, T]"""
-    ids = run.vocabulary.encode(text)[: run.config.data.max_target_length - 1]
-    if all(index == UNK for index in ids):
-        trouble = "the run's vocabulary has none of its words" if ids else "it is empty"
-        raise InputError(f"the reference {text!r} can earn no reward: {trouble}")
-    return torch.tensor([[*ids, EOS]])
+def reference_ids(run: Run, texts: Sequence[str]) -> list[list[int]]:
+    """References as training sees them: cut, with `</s>` at the end. One of them must have a known word."""
+    found = [ids[: run.config.data.max_target_length - 1] for ids in run.vocabulary.encode_batch(list(texts))]
+    if all(index == UNK for ids in found for index in ids):
+        trouble = "the run's vocabulary has none of its words" if any(found) else "it is empty"
+        raise InputError(f"the reference {texts[0]!r} can earn no reward: {trouble}")
+    return [[*ids, EOS] for ids in found]

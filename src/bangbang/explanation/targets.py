@@ -51,12 +51,11 @@ class Targets(NamedTuple):
 @torch.no_grad()
 def draw_targets(subject: Subject, methods: Methods, samples: int, seed: int = 1) -> Iterator[Targets]:
     """`samples` targets of each method, one method after the other, from the reference's side to the model's."""
-    references = subject.references
 
     def generator(method: str) -> torch.Generator:
         return torch.Generator().manual_seed(seed_for(seed, method))
 
-    yield count_up(subject, "MLE", "the reference", references.repeat(samples, 1))
+    yield count_up(subject, "MLE", "the reference", subject.y.repeat(samples, 1))
     drawn = reward_samples(subject, methods.raml, samples, generator("raml"))
     yield count_up(subject, "RAML", f"the reward alone, τ = {methods.raml.tau:g}", drawn)
     chance = f"p_drop = {methods.bbspg.p_drop:g}"
@@ -74,7 +73,7 @@ def reward_samples(subject: Subject, config: ObjectiveConfig, samples: int, gene
     if config.payoff == "reward":
         state = repeat(subject.reward.start(subject.references), samples)
         return reward_targets(state, subject.max_length, config.tau, vocabulary_size, generator)
-    return hamming_targets(subject.references.repeat(samples, 1), config.tau, vocabulary_size, generator)
+    return hamming_targets(subject.y.repeat(samples, 1), config.tau, vocabulary_size, generator)
 
 
 def sampled(subject: Subject, settings: Settings, samples: int, generator: torch.Generator) -> Tensor:
@@ -88,7 +87,7 @@ def sampled(subject: Subject, settings: Settings, samples: int, generator: torch
         bang_bang_weights(coins, settings.p_drop),
         chances,
         settings.rules,
-        references.repeat(samples, 1) if settings.rules.ties == "reference" else None,
+        references.flatten(1).repeat(samples, 1) if settings.rules.ties == "reference" else None,
     )
     return sample.tokens
 

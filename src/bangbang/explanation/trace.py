@@ -93,7 +93,7 @@ def trace(subject: Subject, settings: Settings, seed: int = 1) -> Trace:
         bang_bang_weights(coins, settings.p_drop),
         chances,
         settings.rules,
-        subject.references if settings.rules.ties == "reference" else None,
+        subject.references.flatten(1) if settings.rules.ties == "reference" else None,
     )
     z = sample.tokens[0][sample.tokens[0] != PAD]  # [T]
     log_p = all_log_probabilities(subject, z)  # [T, V]
@@ -107,7 +107,7 @@ def trace(subject: Subject, settings: Settings, seed: int = 1) -> Trace:
         steps=steps,
         text=subject.text(z.tolist()),
         reward=float(sample.values[0, 0]),
-        reference_reward=float(subject.rewards(subject.references)),
+        reference_reward=float(subject.rewards(subject.y)),
         loss_weight=weight,
         log_p=float(own.sum()),
         loss=-weight * float(own[driven[: len(z)]].sum()),
@@ -142,7 +142,7 @@ class Teller:
         self.size = len(subject.run.vocabulary)
 
     def step(self, t: int, z_t: int, log_p: Tensor, driven: bool, tied: bool) -> Step:
-        increments, y = self.recording.increments_at[t], self.subject.references[0].tolist()
+        increments, y = self.recording.increments_at[t], self.subject.y[0].tolist()
         delta_r, p = dense(increments, self.size)[0], log_p.exp()
         known = torch.zeros_like(p, dtype=torch.bool).index_fill(0, increments.tokens[0], True)
         possible = torch.ones_like(known).index_fill(0, torch.tensor([PAD, BOS]), False)
