@@ -63,7 +63,7 @@ class Contender:
 
 
 def build_model(arguments: argparse.Namespace) -> AttentionGru | ShowAndTell:
-    config = ModelConfig(arguments.model, arguments.layers, arguments.dim)
+    config = ModelConfig(kind=arguments.model, layers=arguments.layers, units=arguments.dim)
     if config.kind == "attention_gru":
         return AttentionGru(arguments.vocab, config)
     return ShowAndTell(arguments.vocab, IMAGE_FEATURES, config)
