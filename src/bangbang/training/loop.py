@@ -21,7 +21,6 @@ from bangbang.locks import locked
 from bangbang.models import ShowAndTell
 from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
-from bangbang.rewards import DocumentFrequency, build_reward
 from bangbang.training import checkpoint, guard, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.clipping import clip_gradients
@@ -34,6 +33,7 @@ from bangbang.training.optimizer import build_optimizer, learning_rate
 from bangbang.training.ranks import Ranks, job, restarted
 from bangbang.training.rendezvous import join
 from bangbang.training.resumption import BUDGET, resume
+from bangbang.training.reward import run_reward
 from bangbang.training.run import Run
 from bangbang.training.scoring import scorer_for
 from bangbang.training.stopping import StopRequest
@@ -128,7 +128,7 @@ class Trainer:
         self.notes = resumed.notes if resumed else []
         self.progress = Progress(*self.ranks.from_main(resumed and resumed.progress))
         self.saved = self.progress.step
-        reward = build_reward(self.config.reward, run.vocabulary.texts(), self.document_frequency)
+        reward = run_reward(run, lambda: self.stream.split)
         objective = Objective(self.config.objective, reward, self.config.data.max_target_length)
         self.learner = accelerator.prepare(Learner(self.model, objective))
         self.ranks.share_optimizer(list(self.model.parameters()), self.optimizer)
@@ -172,15 +172,6 @@ class Trainer:
         out_of_time = 0 < limits.max_minutes * 60 <= progress.seconds
         out_of_patience = 0 < limits.patience <= progress.validations_since_best
         return progress.step >= limits.max_steps or out_of_time or out_of_patience
-
-    def document_frequency(self) -> DocumentFrequency:
-        """Of the training references, whose tokens are the vocabulary's."""
-        vocabulary, split = self.run.vocabulary, self.stream.split
-        starts = range(0, len(split), 2_000)  # rows at a time: a large corpus does not fit in memory
-        rows = (texts for start in starts for texts in split.references(slice(start, start + 2_000)))
-        return DocumentFrequency.count(
-            [[vocabulary.token(index) for index in ids] for ids in vocabulary.encode_batch(texts)] for texts in rows
-        )
 
     def take_step(self, batch: Batch) -> tuple[Tensor, Tensor, Diagnostics, int]:
         """One update. Returns the mean loss of a position, the gradient's norm, what the targets were like and the

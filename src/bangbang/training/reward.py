@@ -1,0 +1,23 @@
+"""The reward that a run is trained with."""
+
+from collections.abc import Callable
+
+from bangbang.data import Split
+from bangbang.rewards import DocumentFrequency, Sum, build_reward
+from bangbang.training.run import Run
+
+ROWS = 2_000  # at a time: the references of a large corpus do not fit in memory
+
+
+def run_reward(run: Run, train: Callable[[], Split]) -> Sum:
+    """The reward of the run's [reward] table; `train` gives the training split, which CIDEr-D alone asks for."""
+    return build_reward(run.config.reward, run.vocabulary.texts(), lambda: document_frequency(run, train()))
+
+
+def document_frequency(run: Run, split: Split) -> DocumentFrequency:
+    """Of a split's references, whose tokens are the vocabulary's."""
+    vocabulary, starts = run.vocabulary, range(0, len(split), ROWS)
+    rows = (texts for start in starts for texts in split.references(slice(start, start + ROWS)))
+    return DocumentFrequency.count(
+        [[vocabulary.token(index) for index in ids] for ids in vocabulary.encode_batch(texts)] for texts in rows
+    )
