@@ -6,6 +6,7 @@ Nothing here imports torch: a config can be read, checked and written in millise
 
 import dataclasses
 import difflib
+import math
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -100,9 +101,75 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class ObjectiveConfig:
-    """What is trained on."""
+    """What is trained on: how a target is proposed, and how much it counts."""
 
-    kind: Literal["mle"] = "mle"
+    kind: Literal["mle", "raml", "pg", "spg", "bbspg"] = "mle"
+    """Maximum likelihood, reward-augmented maximum likelihood, policy gradient, softmax policy gradient, or its
+    bang-bang form."""
+    p_drop: float = 0.4
+    """bbspg: the probability that a token is left to the model."""
+    p_drop_delay: int = 0
+    """bbspg: p_drop is 0 for so many steps first."""
+    p_drop_rise: int = 0
+    """bbspg: p_drop then rises linearly from 0 over so many steps; 0 means at once."""
+    reward_weight: float = math.inf
+    """W of spg and bbspg. Infinite: only tokens with the largest increment are possible. spg needs a finite one."""
+    weight_by_reward: bool = True
+    """spg and bbspg: weigh a sample's loss by its main reward R(z | y)."""
+    samples: int = 1
+    """J, targets drawn for each example."""
+    ties: Literal["model", "reference"] = "model"
+    """bbspg: who chooses among tokens of equal increment, the model or the reference's order."""
+    temperature: float = 1.0
+    """bbspg: of the model, where it chooses alone."""
+    top_k: int = 0
+    """bbspg: the model, where it chooses alone, draws from so many likeliest tokens; 0 means all."""
+    baseline: Literal["none", "others"] = "none"
+    """pg, spg and bbspg: subtract the mean reward of the example's other samples."""
+    tau: float = 0.85
+    """raml: temperature of the reward distribution."""
+    payoff: Literal["hamming", "reward"] = "hamming"
+    """raml: minus the Hamming distance as in the paper, or the [reward] table's reward, token by token."""
+
+    def __post_init__(self) -> None:
+        finite = not math.isinf(self.reward_weight)
+        require(
+            self,
+            p_drop=(0 <= self.p_drop <= 1, "between 0 and 1"),
+            p_drop_delay=(self.p_drop_delay >= 0, "at least 0"),
+            p_drop_rise=(self.p_drop_rise >= 0, "at least 0"),
+            reward_weight=(self.reward_weight >= 0 and (finite or self.kind != "spg"), "at least 0, for spg finite"),
+            samples=(self.samples >= (2 if self.baseline == "others" else 1), "at least 1, 2 with a baseline"),
+            temperature=(self.temperature > 0, "above 0"),
+            top_k=(self.top_k >= 0, "at least 0"),
+            tau=(self.tau > 0, "above 0"),
+        )
+
+
+@dataclass(frozen=True)
+class RewardConfig:
+    """The reward of raml (where asked), pg, spg and bbspg: a main one, and what corrects it."""
+
+    kind: Literal["rouge-n", "rouge-l", "bleu", "gleu", "cider-d", "edit-distance"] = "rouge-n"
+    """The main reward; it also weighs the loss. The paper's is the average of ROUGE-1, -2 and -3 F1."""
+    max_n: int = 3
+    """Longest n-grams of rouge-n, bleu, gleu and cider-d."""
+    start_symbol: bool = True
+    """rouge-n, bleu, gleu: count one `<s>` in n-grams of order 2 and up, so that the first words come first."""
+    several: Literal["mean", "best"] = "mean"
+    """How the scores by several references are combined."""
+    dup: float = 1.0
+    """Weight of DUP, which forbids the same token twice in a row."""
+    dup_unless_in_reference: bool = False
+    """Whether DUP leaves out repeats that the reference has."""
+    eos: float = 1.0
+    """Weight of EOS, which forbids an end before the reference's length."""
+    length: float = 0.0
+    """Weight of EOS's mirror, which from the reference's length on asks for the end."""
+
+    def __post_init__(self) -> None:
+        weights = {key: (getattr(self, key) >= 0, "at least 0") for key in ("dup", "eos", "length")}
+        require(self, max_n=(self.max_n >= 1, "at least 1"), **weights)
 
 
 @dataclass(frozen=True)
@@ -153,6 +220,8 @@ class TrainingConfig:
     """Newest checkpoints kept beside the best one."""
     log_every: int = 50
     """Steps between two lines of metrics.jsonl."""
+    init: str = ""
+    """A run whose best weights to start from; empty means a cold start."""
     seed: int = 1
     mixed_precision: Literal["no", "bf16"] = "no"
 
@@ -201,6 +270,7 @@ class Config:
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    reward: RewardConfig = field(default_factory=RewardConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)

@@ -38,7 +38,7 @@ def test_it_learns(tiny_run: Path) -> None:
 
 def test_golden_losses(tiny_run: Path) -> None:
     """The seeded curve as it was when it was last understood; a change of it must be meant."""
-    golden = {10: 4.15625, 20: 2.57720, 30: 1.94827, 40: 1.49847, 50: 1.32631, 60: 1.21748}
+    golden = {10: 4.15338, 20: 2.57943, 30: 1.96619, 40: 1.51287, 50: 1.32193, 60: 1.20212}
     assert losses(tiny_run) == pytest.approx(golden, rel=1e-4)
 
 

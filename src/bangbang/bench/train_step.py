@@ -56,18 +56,21 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
     """One training step on random tokens of the given shape; every sequence has full length."""
     import torch
 
-    from bangbang.config import ModelConfig, OptimizerConfig
+    from bangbang.config import ModelConfig, ObjectiveConfig, OptimizerConfig
     from bangbang.data import Batch
     from bangbang.models import AttentionGru
+    from bangbang.objectives import Objective
+    from bangbang.rewards import RougeN
     from bangbang.symbols import EOS
     from bangbang.training.clipping import clip_gradients
     from bangbang.training.learner import Learner
     from bangbang.training.optimizer import build_optimizer
 
-    torch.manual_seed(arguments.seed)
+    generator = torch.manual_seed(arguments.seed)
     config = OptimizerConfig()
     model = AttentionGru(arguments.vocabulary, ModelConfig(arguments.layers, arguments.units))
-    learner, optimizer = Learner(model), build_optimizer(model.parameters(), config)
+    objective = Objective(ObjectiveConfig(), RougeN(), arguments.target_length)
+    learner, optimizer = Learner(model, objective), build_optimizer(model.parameters(), config)
     source = torch.randint(4, arguments.vocabulary, (arguments.batch, arguments.source_length))
     target = torch.randint(4, arguments.vocabulary, (arguments.batch, arguments.target_length))
     target[:, -1] = EOS
@@ -75,7 +78,7 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
     batch = Batch(source, source_length, target, torch.full_like(source_length, arguments.target_length))
 
     def step() -> None:
-        losses = learner(batch)
+        losses, _ = learner(batch, 0, generator)
         (losses.sum() / len(losses)).backward()
         clip_gradients(model.parameters(), config.clip_norm)
         optimizer.step()

@@ -4,6 +4,8 @@ examples:
   bangbang train configs/headlines-docstrings.toml --out runs/docstrings
   bangbang train configs/headlines-debian.toml --out runs/debian --set training.max_steps=500 --set model.units=128
   bangbang train --resume --out runs/debian
+  bangbang train configs/headlines-debian.toml --set objective.kind=bbspg --set objective.p_drop=0.4 --out runs/spg
+  bangbang train configs/headlines-debian.toml --set objective.kind=pg --init runs/debian --out runs/pg
   tensorboard --logdir runs/debian/tensorboard
 
 Ctrl-C ends after the current step with a checkpoint; --resume goes on from there as if nothing had happened.
@@ -21,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting of the config"
     )
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint, if there is one")
+    parser.add_argument("--init", type=Path, metavar="RUN", help="start from another run's best weights")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
@@ -33,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.resume:
             raise InputError("a config file is needed, such as configs/headlines-docstrings.toml (or --resume)")
         path = arguments.out / "config.toml"
-    config = configs.read(path, arguments.set)
+    start = [f"training.init={json.dumps(str(arguments.init))}"] if arguments.init else []
+    config = configs.read(path, [*arguments.set, *start])
 
     from bangbang.training import train
 

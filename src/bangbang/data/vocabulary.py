@@ -81,6 +81,10 @@ class Vocabulary:
             raise IndexError(f"no token {index} in a vocabulary of {len(self)}")
         return token
 
+    def texts(self) -> list[str]:
+        """The tokens themselves, by id."""
+        return [self.token(index) for index in range(len(self))]
+
     def normalise(self, text: str) -> str:
         """The text as `encode` sees it: lower case, if the vocabulary says so."""
         normalizer = self._tokenizer.normalizer

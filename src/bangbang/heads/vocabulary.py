@@ -10,17 +10,27 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bangbang.heads.log_prob import weighted_log_prob
+from bangbang.heads.sampling import Drawn, Offsets, sample_rows
 from bangbang.heads.tied import Tied
+from bangbang.symbols import BOS, PAD
+
+# The bias of what is never generated: its probability is exactly 0 at every precision, and its gradient too.
+IMPOSSIBLE = -1e4
 
 
 class VocabularyHead(nn.Module):
-    """softmax(W f + b) over the vocabulary. `weight` [V, D] may serve as the model's embedding matrix too (`embed`)."""
+    """softmax(W f + b) over the vocabulary. `weight` [V, D] may serve as the model's embedding matrix too (`embed`).
+
+    `<pad>` and `<s>` have no probability, so that p is a distribution over what a sampler may draw.
+    """
 
     def __init__(self, vocabulary_size: int, features: int) -> None:
         super().__init__()
         # small enough that the first distributions are nearly uniform, large enough for embeddings to differ
         self.weight = nn.Parameter(torch.empty(vocabulary_size, features).normal_(std=features**-0.5))
         self.bias = nn.Parameter(torch.zeros(vocabulary_size))
+        with torch.no_grad():
+            self.bias[[PAD, BOS]] = IMPOSSIBLE
         self.tied: Tied | None = None
 
     def begin(self) -> None:
@@ -48,3 +58,22 @@ class VocabularyHead(nn.Module):
     def logits(self, features: Tensor) -> Tensor:
         """All logits [N, V], for decoding a step of a few rows."""
         return torch.addmm(self.bias, features, self.weight.t())
+
+    def candidate_logits(self, features: Tensor, tokens: Tensor) -> Tensor:
+        """The logits [N, K] of a few tokens [N, K] per row; the rest of the vocabulary is not touched."""
+        vectors = F.embedding(tokens, self.weight)  # [N, K, D]
+        return torch.bmm(vectors, features.to(vectors.dtype).unsqueeze(2)).squeeze(2) + self.bias[tokens]
+
+    @torch.no_grad()
+    def sample(
+        self,
+        features: Tensor,
+        uniform: Tensor,
+        offsets: Offsets | None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+    ) -> Drawn:
+        """One token per row from softmax((logits + offsets) / temperature), at the row's uniform number [N]."""
+        with torch.autocast(features.device.type, enabled=False):
+            precise = features.to(self.weight.dtype), self.weight, self.bias
+            return sample_rows(*precise, uniform, offsets, temperature, top_k)

@@ -1,6 +1,6 @@
 """Models: `encode`, `step` (one token), `unroll` (known tokens) and a head, behind one protocol."""
 
 from bangbang.models.attention_gru import AttentionGru
-from bangbang.models.protocol import DecoderState, SequenceModel
+from bangbang.models.protocol import DecoderState, Rollout, SequenceModel
 
-__all__ = ["AttentionGru", "DecoderState", "SequenceModel"]
+__all__ = ["AttentionGru", "DecoderState", "Rollout", "SequenceModel"]

@@ -38,12 +38,12 @@ class Memory(NamedTuple):
 
 
 class Tape:
-    """Everything the backward pass needs of T steps."""
+    """Everything the backward pass needs of at most T steps. Their input products are written into `x[0]`."""
 
-    def __init__(self, token_gates: Tensor, start: Tensor, memory: Memory, masks: Tensor | None) -> None:
-        (time, batch, width), (layers, _, units) = token_gates.shape, start.shape
-        new = token_gates.new_empty
-        self.masks = masks  # [T, L-1, B, H] dropout between layers
+    def __init__(self, time: int, start: Tensor, memory: Memory) -> None:
+        layers, batch, units = start.shape
+        new = start.new_empty
+        self.masks: Tensor | list[Tensor] | None = None  # [T, L-1, B, H] dropout between layers
         self.states = new(time + 1, layers, batch, units)
         self.states[0] = start
         self.queries = new(time, batch, units)  # Q h + q
@@ -51,8 +51,7 @@ class Tape:
         self.attention = new(time, *memory.bias.shape)  # [T, B, S] α
         self.contexts = new(time, batch, memory.values.shape[2])
         self.inputs = new(time, layers - 1, batch, units)  # what the upper layers read
-        self.x = new(layers, time, batch, width)  # input products; dx in the backward pass
-        self.x[0] = token_gates
+        self.x = new(layers, time, batch, 3 * units)  # input products; dx in the backward pass
         self.gates = [Gates(x, time=0) for x in self.x]
         self.state = [step.unbind(0) for step in self.states.unbind(0)]  # [T + 1][L] of [B, H]
 
@@ -66,11 +65,25 @@ class Tape:
         for layer, gates in enumerate(self.gates):
             if layer:
                 below, read = self.state[t + 1][layer - 1], self.inputs[t, layer - 1]
-                read.copy_(below if self.masks is None else below * self.masks[t, layer - 1])
+                read.copy_(below if self.masks is None else below * self.masks[t][layer - 1])
                 torch.addmm(w.upper_bias[layer - 1], read, w.upper[layer - 1].t(), out=self.x[layer, t])
             g = torch.addmm(w.recurrent_bias[layer], h[layer], w.recurrent[layer].t())
             gates.g_n[t].copy_(g[:, 2 * gates.units :])
             gates.forward(t, g, h[layer], self.state[t + 1][layer])
+
+    def outputs(self) -> tuple[Tensor, Tensor]:
+        """States and contexts as copies: the tape's own tensors, as outputs of a node that holds the tape, would be a
+        cycle that nothing frees."""
+        return self.states[1:].clone(), self.contexts.clone()
+
+    def cut(self, time: int) -> None:
+        """Forget the room for steps after the first `time`."""
+        self.states, self.attention, self.contexts = (
+            self.states[: time + 1],
+            self.attention[:time],
+            self.contexts[:time],
+        )
+        self.inputs, self.x = self.inputs[:time], self.x[:, :time]
 
     def compare(self, t: int, memory: Memory) -> Tensor:
         return torch.add(memory.keys, self.queries[t].unsqueeze(1), out=self.hidden).tanh_()
@@ -97,7 +110,7 @@ class Gradients:
             self.dh[layer] = carried.addmm_(dg, w.recurrent[layer])
             if layer:
                 below = dx[layer, t] @ w.upper[layer - 1]
-                self.dh[layer - 1].add_(below if tape.masks is None else below * tape.masks[t, layer - 1])
+                self.dh[layer - 1].add_(below if tape.masks is None else below * tape.masks[t][layer - 1])
         torch.addmm(dcontext, dx[0, t], w.context, out=self.dcontexts[t])
         dattention = torch.bmm(self.memory.values, self.dcontexts[t].unsqueeze(2)).squeeze(2)  # [B, S]
         denergy = torch._softmax_backward_data(dattention, tape.attention[t], 1, dattention.dtype)
@@ -140,24 +153,45 @@ class _Decode(torch.autograd.Function):
         ctx: FunctionCtx, token_gates: Tensor, start: Tensor, masks: Tensor | None, *parts: Tensor
     ) -> tuple[Tensor, Tensor]:
         memory, weights = Memory(*parts[:3]), Weights(*parts[3:])
-        tape = Tape(token_gates, start, memory, masks)
+        tape = Tape(len(token_gates), start, memory)
+        tape.x[0], tape.masks = token_gates, masks
         for t in range(len(token_gates)):
             tape.forward(t, weights, memory)
         ctx.save_for_backward(*parts)
         ctx.tape = tape  # type: ignore[attr-defined]
-        return tape.states[1:], tape.contexts
+        return tape.outputs()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, dstates: Tensor, dcontexts: Tensor) -> tuple[Tensor | None, ...]:
-        parts: tuple[Tensor, ...] = ctx.saved_tensors  # type: ignore[attr-defined]
-        tape: Tape = ctx.tape  # type: ignore[attr-defined]
-        memory, weights = Memory(*parts[:3]), Weights(*parts[3:])
-        gradients = Gradients(tape, weights, memory)
-        for t in reversed(range(len(dstates))):
-            gradients.step(t, dstates[t], dcontexts[t])
-        dstart = torch.stack(gradients.dh)
-        return tape.x[0], dstart, None, gradients.values(), gradients.dkeys, None, *gradients.weights()
+        return run_back(ctx.tape, ctx.saved_tensors, dstates, dcontexts)  # type: ignore[attr-defined]
+
+
+class _Recorded(torch.autograd.Function):
+    """Steps that were taken already, one by one, as a node of the graph: no product is taken twice."""
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, token_gates: Tensor, start: Tensor, tape: Tape, *parts: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(*parts)
+        ctx.tape = tape  # type: ignore[attr-defined]
+        return tape.outputs()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, dstates: Tensor, dcontexts: Tensor) -> tuple[Tensor | None, ...]:
+        return run_back(ctx.tape, ctx.saved_tensors, dstates, dcontexts)  # type: ignore[attr-defined]
+
+
+def run_back(tape: Tape, parts: tuple[Tensor, ...], dstates: Tensor, dcontexts: Tensor) -> tuple[Tensor | None, ...]:
+    """The gradients of token gates, start, (nothing), memory's values and keys, (nothing) and the weights."""
+    memory, weights = Memory(*parts[:3]), Weights(*parts[3:])
+    gradients = Gradients(tape, weights, memory)
+    for t in reversed(range(len(dstates))):
+        gradients.step(t, dstates[t], dcontexts[t])
+    dstart = torch.stack(gradients.dh)
+    return tape.x[0], dstart, None, gradients.values(), gradients.dkeys, None, *gradients.weights()
 
 
 class AttentionDecoder(nn.Module):
@@ -177,12 +211,8 @@ class AttentionDecoder(nn.Module):
         """The memory as attention compares it, computed once per input.  [B, S, M] → [B, S, H]"""
         return torch.matmul(values, self.key.t())
 
-    def forward(
-        self, token_gates: Tensor, start: Tensor, memory: Memory, masks: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """States [T, L, B, H] and contexts [T, B, M] from the tokens' input products [T, B, 3H] and start [L, B, H]."""
-        precision = self.recurrent.dtype
-        weights = Weights(
+    def weights(self) -> Weights:
+        return Weights(
             self.query,
             self.query_bias,
             self.energy,
@@ -192,7 +222,19 @@ class AttentionDecoder(nn.Module):
             self.upper,
             self.upper_bias,
         )
+
+    def forward(
+        self, token_gates: Tensor, start: Tensor, memory: Memory, masks: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """States [T, L, B, H] and contexts [T, B, M] from the tokens' input products [T, B, 3H] and start [L, B, H]."""
+        precision = self.recurrent.dtype
         with full_precision(token_gates):
             exact = [part.to(precision) for part in (token_gates, start)]
-            states, contexts = _Decode.apply(*exact, masks, *(part.to(precision) for part in memory), *weights)  # type: ignore[no-untyped-call]
+            parts = (part.to(precision) for part in memory)
+            states, contexts = _Decode.apply(*exact, masks, *parts, *self.weights())  # type: ignore[no-untyped-call]
+        return states, contexts
+
+    def recorded(self, token_gates: Tensor, start: Tensor, memory: Memory, tape: Tape) -> tuple[Tensor, Tensor]:
+        """What `forward` gives for the steps of the tape, which were taken with these very inputs."""
+        states, contexts = _Recorded.apply(token_gates, start, tape, *memory, *self.weights())  # type: ignore[no-untyped-call]
         return states, contexts

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from bangbang.config import ModelConfig
 from bangbang.heads import VocabularyHead
 from bangbang.models.attention_decoder import AttentionDecoder, Memory
+from bangbang.models.attention_rollout import AttentionRollout
 from bangbang.models.dropout import Dropout, keep_mask
 from bangbang.models.gru import BidirectionalGru
 from bangbang.models.protocol import DecoderState
@@ -57,6 +58,10 @@ class AttentionGru(nn.Module):
     def unroll(self, state: DecoderState, tokens: Tensor) -> Tensor:
         _, features = self.read(state, tokens)
         return features
+
+    def rollout(self, state: DecoderState, max_length: int) -> AttentionRollout:
+        parts = self.head, self.decoder, self.token_input, self.features
+        return AttentionRollout(*parts, self.dropout.rate if self.training else 0.0, state, max_length)
 
     def read(self, state: DecoderState, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Each layer's states [T, L, B, H] and the features [B, T, H] after each of the tokens [B, T]."""

@@ -21,6 +21,19 @@ class DecoderState(NamedTuple):
         return DecoderState(*(field.index_select(0, rows) for field in self))
 
 
+class Rollout(Protocol):
+    """A decoder that goes step by step over tokens chosen on the way, and is trained on the steps it took."""
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Reads one token per row [R]; the features [R, D] from which the head scores the next one."""
+
+    def keep(self, rows: Tensor) -> None:
+        """Goes on with these rows alone, in this order."""
+
+    def features(self) -> Tensor:
+        """The features of all rows of all steps, one step after the other [N, D], as part of the graph."""
+
+
 class SequenceModel(Protocol):
     @property
     def head(self) -> VocabularyHead: ...
@@ -34,9 +47,12 @@ class SequenceModel(Protocol):
     def unroll(self, state: DecoderState, tokens: Tensor) -> Tensor:
         """The features [B, T, D] of T steps over known tokens [B, T]: `step` in a loop, done faster."""
 
+    def rollout(self, state: DecoderState, max_length: int) -> Rollout:
+        """At most `max_length` steps from the state on."""
+
     def train(self, mode: bool = True) -> "SequenceModel": ...
 
     def eval(self) -> "SequenceModel": ...
 
 
-__all__: Sequence[str] = ("DecoderState", "SequenceModel")
+__all__: Sequence[str] = ("DecoderState", "Rollout", "SequenceModel")

@@ -1,30 +1,55 @@
 """The two halves of every objective: a proposed target, and the loss that raises its log-likelihood.
 
-Shapes: B batch, T time, D features.
+Shapes: B batch, T time, D features, N positions that count, time by time and row by row within each.
 """
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from bangbang.heads import VocabularyHead
+from bangbang.objectives.decoder import Decoder
+from bangbang.symbols import BOS, PAD
+
+
+class Diagnostics(NamedTuple):
+    """Sums over a batch, each with what it is a sum over: means of many batches and processes come out exact."""
+
+    samples: int
+    sample_tokens: int
+    reference_tokens: int
+    reward: float = 0.0  # Σ R(z | y) over samples
+    rewarded: int = 0  # samples whose R was computed
+    driven_tokens: int = 0  # chosen by the reward
+    tied_tokens: int = 0  # of these, with several tokens as good
+    model_tokens: int = 0  # chosen by the model alone
+    surprise: float = 0.0  # Σ -log p of these: an unbiased estimate of the model's entropy
 
 
 class Proposal(NamedTuple):
-    """Target sequences z and how much each of their positions counts in the loss."""
+    """Target sequences z, as the positions of theirs that are in the loss."""
 
-    tokens: Tensor  # [B, T] z
-    features: Tensor  # [B, T, D] the model's features before each z_t
-    coefficients: Tensor  # [B, T] the loss weight of z_t; 0 where it is not in the loss
+    tokens: Tensor  # [N] z_t
+    features: Tensor  # [N, D] the model's features before z_t
+    coefficients: Tensor  # [N] the loss weight of z_t
+    diagnostics: Diagnostics
 
 
 def token_losses(head: VocabularyHead, proposal: Proposal) -> Tensor:
-    """-c_t · log p(z_t | x, z_{1:t-1}) for the N positions with c_t ≠ 0, in row order, [N].
+    """-c_t · log p(z_t | x, z_{1:t-1}) of each position in the loss, [N]. The vocabulary layer runs on no other."""
+    return -head.log_prob(proposal.features, proposal.tokens, proposal.coefficients)
 
-    The vocabulary layer never runs on the others.
-    """
-    counted = proposal.coefficients.flatten().nonzero().squeeze(1)
-    features = proposal.features.flatten(0, 1).index_select(0, counted)
-    tokens = proposal.tokens.flatten().index_select(0, counted)
-    coefficients = proposal.coefficients.flatten().index_select(0, counted)
-    return -head.log_prob(features, tokens, coefficients)
+
+def propose_known(decoder: Decoder, targets: Tensor, diagnostics: Diagnostics) -> Proposal:
+    """Known targets z [B, T], padded: every position before the padding counts, with weight 1."""
+    starts = torch.full_like(targets[:, :1], BOS)
+    features = decoder.unroll(torch.cat((starts, targets[:, :-1]), 1)).transpose(0, 1).flatten(0, 1)  # [T·B, D]
+    tokens = targets.t().flatten()
+    counted = (tokens != PAD).nonzero().squeeze(1)
+    features = features.index_select(0, counted)
+    return Proposal(tokens[counted], features, torch.ones_like(features[:, 0]), diagnostics)
+
+
+def token_count(targets: Tensor) -> int:
+    return int((targets != PAD).sum())

@@ -14,6 +14,7 @@ from bangbang.rewards.edit_distance import EditDistance
 from bangbang.rewards.increments import Increments, dense, look_up
 from bangbang.rewards.metric import Metric
 from bangbang.rewards.protocol import Reward, RewardState, repeat
+from bangbang.rewards.recipe import build_reward
 from bangbang.rewards.references import References
 from bangbang.rewards.rouge_l import RougeL
 from bangbang.rewards.rouge_n import RougeN
@@ -37,6 +38,7 @@ __all__ = [
     "RougeL",
     "RougeN",
     "Sum",
+    "build_reward",
     "dense",
     "look_up",
     "repeat",

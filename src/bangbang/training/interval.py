@@ -1,9 +1,12 @@
 """Means over the steps since the last line of the log, kept on the device until they are read."""
 
 import time
+from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
+from bangbang.objectives import Diagnostics
 from bangbang.training.checkpoint import Progress
 
 
@@ -16,11 +19,13 @@ class Interval:
     def restart(self) -> None:
         self.losses: list[Tensor] = []
         self.norms: list[Tensor] = []
+        self.diagnostics = torch.zeros(len(Diagnostics._fields), dtype=torch.float64)
         self.examples = 0
         self.mark = time.monotonic()
 
-    def add(self, loss: Tensor, norm: Tensor, examples: int) -> None:
+    def add(self, loss: Tensor, norm: Tensor, diagnostics: Diagnostics, examples: int) -> None:
         self.losses.append(loss)
+        self.diagnostics += torch.tensor(diagnostics, dtype=torch.float64)
         self.norms.append(norm)
         self.examples += examples
 
@@ -28,13 +33,28 @@ class Interval:
         """Time spent on the run, earlier sittings included."""
         return self.earlier_seconds + time.monotonic() - self.began
 
-    def close(self) -> dict[str, float]:
-        """The means since the last call, and a new start."""
+    def close(self, over_processes: Callable[[Tensor], Tensor]) -> dict[str, float]:
+        """The means since the last call, and a new start; `over_processes` sums a tensor over all of them."""
         seconds = time.monotonic() - self.mark
         values = {
             "loss": sum(float(loss) for loss in self.losses) / len(self.losses),
             "gradient_norm": sum(float(norm) for norm in self.norms) / len(self.norms),
             "examples_per_second": self.examples / seconds,
+            **means(Diagnostics(*over_processes(self.diagnostics).tolist())),
         }
         self.restart()
         return values
+
+
+def means(sums: Diagnostics) -> dict[str, float]:
+    """What targets were like on average; what no target has is left out."""
+    written = sums.driven_tokens + sums.model_tokens
+    quotients = {
+        "reward": (sums.reward, sums.rewarded),
+        "driven_share": (sums.driven_tokens, written),
+        "tied_share": (sums.tied_tokens, sums.driven_tokens),
+        "sample_length": (sums.sample_tokens, sums.samples),
+        "reference_length": (sums.reference_tokens, sums.samples),
+        "entropy": (sums.surprise, sums.model_tokens),
+    }
+    return {name: total / count for name, (total, count) in quotients.items() if count}

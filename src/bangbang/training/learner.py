@@ -2,22 +2,60 @@
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor, nn
 
-from bangbang.models import AttentionGru
-from bangbang.objectives import mle, token_losses
+from bangbang.models import AttentionGru, DecoderState, Rollout, SequenceModel
+from bangbang.objectives import Diagnostics, Objective, mle, token_losses
+from bangbang.symbols import EOS, PAD, UNK
 
 if TYPE_CHECKING:
     from bangbang.data import Batch
+    from bangbang.heads import VocabularyHead
+
+
+class InputDecoder:
+    """A model's decoder for a batch of inputs, as objectives ask for it."""
+
+    def __init__(self, model: SequenceModel, state: DecoderState) -> None:
+        self.model, self.state = model, state
+
+    @property
+    def head(self) -> "VocabularyHead":
+        return self.model.head
+
+    def unroll(self, tokens: Tensor) -> Tensor:
+        return self.model.unroll(self.state, tokens)
+
+    def rollout(self, max_length: int) -> Rollout:
+        return self.model.rollout(self.state, max_length)
+
+    def repeat(self, times: int) -> "InputDecoder":
+        if times == 1:
+            return self
+        rows = torch.arange(len(self.state[0]), device=self.state[0].device).repeat_interleave(times)
+        return InputDecoder(self.model, self.state.select(rows))
 
 
 class Learner(nn.Module):
-    def __init__(self, model: AttentionGru) -> None:
+    def __init__(self, model: AttentionGru, objective: Objective) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.objective = model, objective
 
-    def forward(self, batch: "Batch") -> Tensor:
-        """The unreduced losses [N] of the positions that count."""
-        state = self.model.encode(batch.source, batch.source_length)
-        proposal = mle(lambda tokens: self.model.unroll(state, tokens), batch.target)
-        return token_losses(self.model.head, proposal)
+    def forward(self, batch: "Batch", step: int, generator: torch.Generator) -> tuple[Tensor, Diagnostics]:
+        """The unreduced losses [N] of the positions that count, and what the targets were like."""
+        rows = rewardable(batch.target) if self.objective.needs_reward else None
+        if rows is not None and 0 < len(rows) < len(batch.target):
+            batch = type(batch)(*(field[rows] for field in batch))
+        decoder = InputDecoder(self.model, self.model.encode(batch.source, batch.source_length))
+        if rows is not None and len(rows) == 0:
+            proposal = mle(decoder, batch.target)
+        else:
+            proposal = self.objective(decoder, batch.target, step, generator)
+        return token_losses(self.model.head, proposal), proposal.diagnostics
+
+
+def rewardable(references: Tensor) -> Tensor:
+    """The rows whose reference has a known word: for the others no output could earn a reward."""
+    known = (references != PAD) & (references != UNK) & (references != EOS)
+    return known.any(1).nonzero().squeeze(1)

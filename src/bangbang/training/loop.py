@@ -10,13 +10,15 @@ from typing import NamedTuple
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
-from torch import Tensor
+from torch import Tensor, nn
 
 from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.data import Batch, Corpus, prepare
 from bangbang.errors import InputError
+from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
+from bangbang.rewards import DocumentFrequency, build_reward
 from bangbang.training import checkpoint
 from bangbang.training.checkpoint import Progress
 from bangbang.training.clipping import clip_gradients
@@ -67,6 +69,17 @@ def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -
     return Run.create(folder, config, corpus)
 
 
+def start_from(other: Run, run: Run, model: nn.Module) -> None:
+    """Give the model the weights of another run's best checkpoint."""
+    if other.config.model != run.config.model:
+        raise InputError(f"{other.folder}: its [model] differs from this config's; start from a run of the same model")
+    if other.vocabulary.texts() != run.vocabulary.texts():
+        raise InputError(
+            f"{other.folder}: its vocabulary differs from this corpus's; start from a run on the same corpus"
+        )
+    checkpoint.load_model(other.checkpoint("best"), model)
+
+
 class Trainer:
     """One run in the making: its model, optimiser, data and place."""
 
@@ -84,11 +97,16 @@ class Trainer:
         self.model = run.build_model().to(accelerator.device)
         self.optimizer = build_optimizer(self.model.parameters(), self.config.optimizer)
         self.progress = Progress()
-        for newest in checkpoint.complete(run.checkpoints)[-1:]:
+        whole = checkpoint.complete(run.checkpoints)
+        if not whole and self.config.training.init:
+            start_from(Run.open(self.config.training.init), run, self.model)
+        for newest in whole[-1:]:
             self.progress = checkpoint.read_progress(newest)
             checkpoint.load_model(newest, self.model)
             checkpoint.load_optimizer(newest, self.model, self.optimizer)
-        self.learner = accelerator.prepare(Learner(self.model))
+        reward = build_reward(self.config.reward, run.vocabulary.texts(), self.document_frequency)
+        objective = Objective(self.config.objective, reward, self.config.data.max_target_length)
+        self.learner = accelerator.prepare(Learner(self.model, objective))
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
     def run_to_the_end(self) -> Outcome:
@@ -125,13 +143,24 @@ class Trainer:
         out_of_patience = 0 < limits.patience <= progress.validations_since_best
         return progress.step >= limits.max_steps or out_of_time or out_of_patience
 
-    def take_step(self, batch: Batch) -> tuple[Tensor, Tensor, int]:
-        """One update. Returns the mean loss of a position, the gradient's norm and the number of examples."""
+    def document_frequency(self) -> DocumentFrequency:
+        """Of the training references, whose tokens are the vocabulary's."""
+        vocabulary, split = self.run.vocabulary, self.stream.split
+        rows = split.references(slice(0, len(split)))
+        return DocumentFrequency.count(
+            [[vocabulary.token(index) for index in ids] for ids in vocabulary.encode_batch(texts)] for texts in rows
+        )
+
+    def take_step(self, batch: Batch) -> tuple[Tensor, Tensor, Diagnostics, int]:
+        """One update. Returns the mean loss of a position, the gradient's norm, what the targets were like and the
+        number of examples."""
         accelerator, settings, step = self.accelerator, self.config.optimizer, self.progress.step
-        torch.manual_seed(seed_for(self.config.training.seed, "noise", step, accelerator.process_index))
+        seed, rank = self.config.training.seed, accelerator.process_index
+        torch.manual_seed(seed_for(seed, "noise", step, rank))
+        generator = torch.Generator().manual_seed(seed_for(seed, "targets", step, rank))
         self.learner.train()
         with accelerator.autocast():
-            losses = self.learner(batch)
+            losses, diagnostics = self.learner(batch, step, generator)
         count = accelerator.reduce(torch.tensor(float(len(losses)), device=losses.device), "sum")
         # gradients are averaged over processes: times their number, this is the gradient of the mean over all positions
         loss = losses.sum() * (accelerator.num_processes / count)
@@ -141,10 +170,11 @@ class Trainer:
             group["lr"] = learning_rate(step, self.config.training.max_steps, settings)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return accelerator.reduce(loss.detach(), "mean"), norm, len(batch.source) * accelerator.num_processes
+        examples = len(batch.source) * accelerator.num_processes
+        return accelerator.reduce(loss.detach(), "mean"), norm, diagnostics, examples
 
     def log(self, interval: Interval) -> None:
-        values = interval.close()
+        values = interval.close(lambda sums: self.accelerator.reduce(sums.to(self.accelerator.device), "sum"))
         rate = learning_rate(self.progress.step - 1, self.config.training.max_steps, self.config.optimizer)
         epoch = self.progress.step / self.stream.steps_per_epoch
         self.monitor.update(self.progress, values["loss"], values["examples_per_second"])

@@ -1,0 +1,104 @@
+"""The attention decoder one step at a time, over tokens that are chosen on the way, trained on the steps it took.
+
+The steps are taken without a graph and kept on a tape; `features` then makes the graph of them without computing
+anything anew. When rows are dropped a new tape begins, and the gradient of its start flows into the last one's end.
+
+Shapes: R rows of a segment, T time, L layers, H units.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from bangbang.heads import VocabularyHead
+from bangbang.models.attention_decoder import AttentionDecoder, Memory, Tape
+from bangbang.models.dropout import keep_mask
+from bangbang.models.known import known_linear
+from bangbang.models.protocol import DecoderState
+
+
+class Segment:
+    """Steps of the same rows, and their noise."""
+
+    def __init__(self, state: DecoderState, start: Tensor, rows: Tensor | None, max_length: int) -> None:
+        self.memory = Memory(state.memory, state.keys, state.bias)
+        self.rows = rows  # which rows of the segment before these are; None for the first
+        self.tape = Tape(max_length, start, self.memory)
+        self.tokens: list[Tensor] = []  # [R]
+        self.results: list[Tensor] = []  # [R, H] features before dropout
+        self.vector_masks: list[Tensor] = []  # [R, H]
+        self.layer_masks: list[Tensor] = []  # [L-1, R, H]
+        self.feature_masks: list[Tensor] = []  # [R, H]
+
+
+class AttentionRollout:
+    def __init__(
+        self,
+        head: VocabularyHead,
+        decoder: AttentionDecoder,
+        token_input: nn.Linear,
+        to_features: nn.Linear,
+        dropout: float,
+        state: DecoderState,
+        max_length: int,
+    ) -> None:
+        self.head, self.decoder, self.token_input, self.to_features = head, decoder, token_input, to_features
+        self.dropout, self.state, self.left = dropout, state, max_length
+        self.start = state.hidden.transpose(0, 1)  # [L, R, H]
+        self.segments = [Segment(state, self.start.detach(), None, max_length)]
+
+    @torch.no_grad()
+    def step(self, tokens: Tensor) -> Tensor:
+        segment = self.segments[-1]
+        tape, t = segment.tape, len(segment.tokens)
+        vectors = self.noisy(F.embedding(tokens, self.head.weight), segment.vector_masks)
+        if self.dropout:
+            segment.layer_masks.append(keep_mask(tape.states[0, 1:], self.dropout))
+            tape.masks = segment.layer_masks
+        torch.addmm(self.token_input.bias, vectors, self.token_input.weight.t(), out=tape.x[0, t])
+        tape.forward(t, self.decoder.weights(), segment.memory)
+        top = torch.cat((tape.states[t + 1, -1], tape.contexts[t], vectors), 1)
+        result = torch.addmm(self.to_features.bias, top, self.to_features.weight.t()).tanh_()
+        segment.tokens.append(tokens)
+        segment.results.append(result)
+        self.left -= 1
+        return self.noisy(result, segment.feature_masks)
+
+    def noisy(self, activations: Tensor, masks: list[Tensor]) -> Tensor:
+        """Dropout whose mask is added to `masks`."""
+        if not self.dropout:
+            return activations
+        masks.append(keep_mask(activations, self.dropout))
+        return activations * masks[-1]
+
+    def keep(self, rows: Tensor) -> None:
+        last = self.segments[-1]
+        end = last.tape.states[len(last.tokens)]  # [L, R, H]
+        with torch.enable_grad():
+            self.state = self.state.select(rows)
+        self.segments.append(Segment(self.state, end.index_select(1, rows), rows, self.left))
+
+    def features(self) -> Tensor:
+        start, parts = self.start, []
+        for segment in self.segments:
+            if segment.rows is not None:
+                start = start.index_select(1, segment.rows)
+            if not segment.tokens:
+                continue
+            hidden, features = self.graph(segment, start)
+            start = hidden[-1]
+            parts.append(features.flatten(0, 1))
+        return torch.cat(parts)
+
+    def graph(self, segment: Segment, start: Tensor) -> tuple[Tensor, Tensor]:
+        """States [T, L, R, H] and features [T, R, H] of a segment's steps."""
+        tape = segment.tape
+        tape.cut(len(segment.tokens))
+        vectors = self.head.embed(torch.stack(segment.tokens))  # [T, R, H]
+        if self.dropout:
+            vectors = vectors * torch.stack(segment.vector_masks)
+        gates = known_linear(vectors, self.token_input, tape.x[0])
+        hidden, contexts = self.decoder.recorded(gates, start, segment.memory, tape)
+        top = torch.cat((hidden[:, -1], contexts, vectors), -1)
+        features = known_linear(top, self.to_features, torch.stack(segment.results), "tanh")
+        return hidden, features * torch.stack(segment.feature_masks) if self.dropout else features

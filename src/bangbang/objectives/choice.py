@@ -1,0 +1,123 @@
+"""One token per row from q̃ ∝ exp(log p + w·Δr): the heart of the sampler (section 3.1, and 3.2 where w is 0 or W).
+
+Where w = 0 the model chooses. Where w = W and W is infinite, exactly the tokens with the largest Δr are possible, and
+the model chooses among them. Only where "every other token" is among the best, or W is finite, does the choice need the
+whole vocabulary; else the logits of the tied candidates do, or none at all if the best is a single one.
+
+Shapes: R rows, K candidates, D features.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bangbang.heads import Offsets, VocabularyHead
+from bangbang.rewards import Increments
+from bangbang.symbols import PAD
+
+
+class Rules(NamedTuple):
+    """How tokens are chosen."""
+
+    weight: float = math.inf
+    """W, the weight of the reward increments; infinite means the arg-max set exactly."""
+    ties: Literal["model", "reference"] = "model"
+    """Who chooses among the best tokens: the model, or the order in the reference."""
+    temperature: float = 1.0
+    """Of the model where it chooses alone."""
+    top_k: int = 0
+    """The model, where it chooses alone, draws from so many likeliest tokens; 0 means all."""
+
+    @property
+    def plain(self) -> bool:
+        return self.temperature == 1.0 and self.top_k == 0
+
+
+class Choice(NamedTuple):
+    tokens: Tensor  # [R]
+    tied: Tensor  # [R] whether a reward-driven token had equals
+    log_p: Tensor  # [R] the model's log-probability of tokens it drew from its whole distribution, else NaN
+
+
+class Best(NamedTuple):
+    """The arg-max set of Δr."""
+
+    candidates: Tensor  # [R, K] whether each candidate is in it
+    rest: Tensor  # [R] whether all other tokens are
+
+
+def arg_max_set(increments: Increments) -> Best:
+    """{v : Δr(v) = max_v' Δr(v')}. Unused slots hold `<pad>`, which cannot be generated."""
+    top = torch.maximum(increments.values.amax(1), increments.rest)
+    return Best((increments.values == top[:, None]) & (increments.tokens != PAD), increments.rest == top)
+
+
+def choose(
+    head: VocabularyHead,
+    features: Tensor,
+    increments: Increments,
+    driven: Tensor,
+    uniform: Tensor,
+    rules: Rules,
+    order: Tensor | None = None,
+) -> Choice:
+    """One token per row; `driven` [R] says where w = W, `order` [R, K] each candidate's place in the reference."""
+    tokens = torch.full_like(driven, PAD, dtype=torch.long)
+    tied, log_p = torch.zeros_like(driven), torch.full_like(features[:, 0], torch.nan)
+    if math.isinf(rules.weight):
+        best = arg_max_set(increments)
+        size = best.candidates.sum(1)
+        among_few = driven & ~best.rest if rules.ties == "model" else driven & (size > 0)
+        tied = driven & ((size > 1) | best.rest)
+        tokens = choose_among_few(head, features, increments, best.candidates, uniform, among_few, rules, order)
+        shift = torch.zeros_like(increments.values).masked_fill(~best.candidates, -torch.inf)
+    else:
+        among_few = torch.zeros_like(driven)
+        shift = rules.weight * (increments.values - increments.rest[:, None])
+    shift = shift.masked_fill((increments.tokens == PAD) | ~driven[:, None], 0.0)
+    for rows, temperature, top_k in full_draws(driven, among_few, rules):
+        if len(rows) == 0:
+            continue
+        offsets = Offsets(increments.tokens[rows], shift[rows]) if bool(driven[rows].any()) else None
+        drawn = head.sample(features[rows], uniform[rows], offsets, temperature, top_k)
+        tokens[rows] = drawn.tokens
+        log_p[rows] = drawn.log_q
+    return Choice(tokens, tied, log_p.masked_fill(driven, torch.nan))
+
+
+def full_draws(driven: Tensor, among_few: Tensor, rules: Rules) -> list[tuple[Tensor, float, int]]:
+    """The rows that need the whole vocabulary, in one product if they are all drawn alike."""
+    if rules.plain:
+        return [((~among_few).nonzero().squeeze(1), 1.0, 0)]
+    return [
+        ((~driven).nonzero().squeeze(1), rules.temperature, rules.top_k),
+        ((driven & ~among_few).nonzero().squeeze(1), 1.0, 0),
+    ]
+
+
+def choose_among_few(
+    head: VocabularyHead,
+    features: Tensor,
+    increments: Increments,
+    best: Tensor,
+    uniform: Tensor,
+    wanted: Tensor,
+    rules: Rules,
+    order: Tensor | None,
+) -> Tensor:
+    """A token of the set `best` [R, K] for each row that is `wanted`; logits matter only where there are ties."""
+    if rules.ties == "reference":
+        assert order is not None
+        slot = order.masked_fill(~best, torch.iinfo(order.dtype).max).argmin(1)
+    else:
+        slot = best.int().argmax(1)
+        rows = (wanted & (best.sum(1) > 1)).nonzero().squeeze(1)
+        if len(rows):
+            logits = head.candidate_logits(features[rows], increments.tokens[rows])
+            mass = logits.masked_fill(~best[rows], -torch.inf).double().softmax(1).cumsum(1)
+            point = torch.searchsorted(mass, uniform[rows].double().unsqueeze(1) * mass[:, -1:], right=True)
+            # rounding may point past the last one that is possible
+            slot[rows] = torch.minimum(point, (mass < mass[:, -1:]).sum(1, keepdim=True)).squeeze(1)
+    return increments.tokens.gather(1, slot.unsqueeze(1)).squeeze(1)

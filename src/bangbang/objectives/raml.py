@@ -1,0 +1,113 @@
+"""Reward-augmented maximum likelihood (Norouzi et al. 2016): targets drawn from exp(R / τ), the model left out.
+
+Shapes: B examples, T time, K candidates, E numbers of edits.
+"""
+
+import torch
+from torch import Tensor
+
+from bangbang.objectives.decoder import Decoder
+from bangbang.objectives.proposal import Diagnostics, Proposal, propose_known, token_count
+from bangbang.rewards import Increments, Reward, RewardState, repeat
+from bangbang.symbols import BOS, EOS, PAD
+
+SPECIAL = 3  # `<pad>`, `<s>` and `</s>` come first in every vocabulary; what follows may stand inside a target
+
+
+def edit_weights(lengths: Tensor, tau: float, vocabulary_size: int) -> Tensor:
+    """log [ C(n, e) · exp(-e/τ) · (V-1)^(e - e/τ) ] for n words and e = 0 ... max n edits, -inf for e > n. [B, E]
+
+    The payoff -e (Hamming distance) has (V-1)^e C(n, e) sequences at distance e. With the payoff alone nearly all mass
+    would lie far from the reference, so the published method scales it by 1 + log(V-1), which gives these weights.
+    """
+    n = lengths.double().unsqueeze(1)
+    e = torch.arange(int(lengths.max()) + 1, device=lengths.device, dtype=torch.float64)
+    choose = torch.lgamma(n + 1) - torch.lgamma(e + 1) - torch.lgamma((n - e).clamp(min=0) + 1)
+    log_weight = choose - e / tau + (e - e / tau) * torch.log(torch.tensor(vocabulary_size - 1.0))
+    return log_weight.masked_fill(e > n, -torch.inf)
+
+
+def hamming_targets(references: Tensor, tau: float, vocabulary_size: int, generator: torch.Generator) -> Tensor:
+    """z ∝ exp(-Hamming(z, y)/τ), rescaled: e words of y, chosen evenly, become any other word. `</s>` stays. [B, T]"""
+    device = references.device
+    words = (references != PAD) & (references != EOS)
+    mass = edit_weights(words.sum(1), tau, vocabulary_size - SPECIAL).softmax(1).cpu()
+    edits = torch.multinomial(mass, 1, generator=generator).to(device)  # [B, 1]
+    lottery = torch.rand(references.shape, generator=generator).to(device).masked_fill(~words, 2.0)
+    edited = lottery.argsort(1).argsort(1) < edits
+    # a step of 1 ... V-1 around the ring of words never comes back to the word itself
+    step = torch.randint(1, vocabulary_size - SPECIAL, references.shape, generator=generator).to(device)
+    other = SPECIAL + (references - SPECIAL + step) % (vocabulary_size - SPECIAL)
+    return other.where(edited, references)
+
+
+def reward_step(increments: Increments, tau: float, vocabulary_size: int, uniform: Tensor, rest: Tensor) -> Tensor:
+    """One token per row from q(v) ∝ exp(Δr(v) / τ) over the vocabulary: a candidate, or evenly any other token. [B]
+
+    `rest` [B] is the other token to take in that case.
+    """
+    real = increments.tokens != PAD
+    others = vocabulary_size - 2 - real.sum(1, keepdim=True)  # neither `<pad>` nor `<s>` nor a candidate
+    candidates = (increments.values.double() / tau).masked_fill(~real, -torch.inf)
+    everything = torch.cat((candidates, increments.rest.double().unsqueeze(1) / tau + others.double().log()), 1)
+    mass = everything.softmax(1).cumsum(1)
+    slot = torch.searchsorted(mass, uniform.double().unsqueeze(1) * mass[:, -1:], right=True)
+    slot = torch.minimum(slot, (mass < mass[:, -1:]).sum(1, keepdim=True))
+    return torch.cat((increments.tokens, rest.unsqueeze(1)), 1).gather(1, slot).squeeze(1)
+
+
+def other_tokens(increments: Increments, vocabulary_size: int, generator: torch.Generator) -> Tensor:
+    """For each row, evenly one of the tokens that can be generated and are no candidate. [B]
+
+    The r-th of these is found by walking over the sorted excluded tokens: each one not above r moves r up by one.
+    """
+    tokens = increments.tokens.cpu()
+    excluded = torch.cat((tokens, torch.full_like(tokens[:, :1], BOS)), 1)
+    excluded = torch.cat((excluded, torch.zeros_like(tokens[:, :1])), 1).sort(1).values
+    first = torch.ones_like(excluded, dtype=torch.bool)
+    first[:, 1:] = excluded[:, 1:] != excluded[:, :-1]
+    free = vocabulary_size - first.sum(1)
+    place = (torch.rand(len(tokens), generator=generator, dtype=torch.float64) * free).long().clamp(max=free - 1)
+    for column, real in zip(excluded.unbind(1), first.unbind(1), strict=True):
+        place = place + ((column <= place) & real).long()
+    return place.to(increments.tokens.device)
+
+
+def reward_targets(
+    state: RewardState, max_length: int, tau: float, vocabulary_size: int, generator: torch.Generator
+) -> Tensor:
+    """z_t ∝ exp(Δr(z_t) / τ), token by token: forward-pass sampling from exp(R/τ) of any incremental reward. [B, T]"""
+    tokens = []
+    going: Tensor | None = None
+    for _ in range(max_length):
+        increments = state.increments()
+        uniform = torch.rand(len(increments.rest), generator=generator).to(increments.rest.device)
+        other = other_tokens(increments, vocabulary_size, generator)
+        chosen = reward_step(increments, tau, vocabulary_size, uniform, other)
+        chosen = chosen if going is None else chosen.where(going, torch.full_like(chosen, PAD))
+        going = (chosen != EOS) & (chosen != PAD)
+        tokens.append(chosen)
+        state.advance(chosen)
+        if not bool(going.any()):
+            break
+    return torch.stack(tokens, 1)
+
+
+def raml(
+    decoder: Decoder,
+    references: Tensor,
+    max_length: int,
+    tau: float,
+    samples: int,
+    generator: torch.Generator,
+    reward: Reward | None = None,
+) -> Proposal:
+    """Eq. 3: -1/J Σ_j log p(z_j | x), z_j ~ exp(R(z | y)/τ). R is minus the Hamming distance, or `reward`."""
+    vocabulary_size = len(decoder.head.bias)
+    if reward is None:
+        targets = hamming_targets(references.repeat_interleave(samples, 0), tau, vocabulary_size, generator)
+    else:
+        state = repeat(reward.start(references), samples)
+        targets = reward_targets(state, max_length, tau, vocabulary_size, generator)
+    counts = Diagnostics(len(targets), token_count(targets), samples * token_count(references))
+    return propose_known(decoder.repeat(samples), targets, counts)

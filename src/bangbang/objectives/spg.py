@@ -1,0 +1,96 @@
+"""Softmax policy gradient, its bang-bang form, and the policy gradient, which is both without a reward in the sampler.
+
+Shapes: B examples, J samples of each, T time.
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bangbang.objectives.choice import Rules
+from bangbang.objectives.decoder import Decoder
+from bangbang.objectives.proposal import Diagnostics, Proposal, token_count
+from bangbang.objectives.sampler import Sample, draw
+from bangbang.rewards import Reward, repeat
+from bangbang.symbols import PAD
+
+
+class Settings(NamedTuple):
+    """What makes a method out of the sampler."""
+
+    p_drop: float = 0.0
+    samples: int = 1
+    weight_by_reward: bool = True
+    baseline: Literal["none", "others"] = "none"
+    rules: Rules = Rules()
+
+
+def bang_bang_weights(uniform: Tensor, p_drop: float) -> Tensor:
+    """p(w_t = 0) = p_drop = 1 - p(w_t = W), for each token of each example: whether w_t = W."""
+    return uniform >= p_drop
+
+
+def others_baseline(values: Tensor, samples: int) -> Tensor:
+    """R_j - 1/(J-1) Σ_{k≠j} R_k: the mean reward of an example's other samples, which do not depend on z_j. [B·J]"""
+    each = values.view(-1, samples)
+    return (each - (each.sum(1, keepdim=True) - each) / (samples - 1)).flatten()
+
+
+def loss_weights(values: Tensor, settings: Settings) -> Tensor:
+    """The weight of each sample's log-likelihood [B·J]: R(z | y), without its baseline, or 1."""
+    if not settings.weight_by_reward:
+        return torch.ones_like(values)
+    return others_baseline(values, settings.samples) if settings.baseline == "others" else values
+
+
+def spg(
+    decoder: Decoder,
+    reward: Reward,
+    references: Tensor,
+    max_length: int,
+    settings: Settings,
+    generator: torch.Generator,
+) -> Proposal:
+    """Eq. 9 and 14: -Σ_j c_j Σ_{t: w_t ≠ 0} ∂/∂θ log p(z_t | x, z_{1:t-1}), z_j ~ q̃(z | x, y, w), w ~ p(w).
+
+    p_drop = 0 gives SPG (all positions count), and with an infinite W the arg-max of the reward at each step, which is
+    maximum likelihood for rewards whose arg-max is the reference. W = 0 gives the policy gradient of Eq. 6.
+    `references`: token ids [B, T], or [B, M, T] with several for each example.
+    """
+    times, rows = settings.samples, len(references) * settings.samples
+    repeated = decoder.repeat(times)
+    rollout = repeated.rollout(max_length)
+    coins, chances = torch.rand(2, rows, max_length, generator=generator).to(references.device)
+    in_order = references.flatten(1).repeat_interleave(times, 0) if settings.rules.ties == "reference" else None
+    state = reward.start(references)
+    sample = draw(
+        rollout,
+        decoder.head,
+        repeat(state, times) if times > 1 else state,
+        bang_bang_weights(coins, settings.p_drop),
+        chances,
+        settings.rules,
+        in_order,
+    )
+    weights = loss_weights(sample.values[:, 0], settings)
+    time, row = sample.driven.t().nonzero(as_tuple=True)  # time by time, as the rollout went
+    features = rollout.features().index_select(0, sample.places[row, time])
+    coefficients = weights[row].to(features.dtype)
+    return Proposal(sample.tokens[row, time], features, coefficients, diagnose(sample, references))
+
+
+def diagnose(sample: Sample, references: Tensor) -> Diagnostics:
+    model = ~sample.log_p.isnan()
+    several = 1 if references.ndim == 2 else (references != PAD).any(2).sum(1).float().mean().item()
+    return Diagnostics(
+        samples=len(sample.tokens),
+        sample_tokens=token_count(sample.tokens),
+        reference_tokens=round(token_count(references) / several * len(sample.tokens) / len(references)),
+        reward=float(sample.values[:, 0].sum()),
+        rewarded=len(sample.tokens),
+        driven_tokens=int(sample.driven.sum()),
+        tied_tokens=int(sample.tied.sum()),
+        model_tokens=int(model.sum()),
+        surprise=-float(sample.log_p[model].sum()),
+    )

@@ -1,0 +1,42 @@
+"""The reward that a config's [reward] table asks for."""
+
+from collections.abc import Callable, Sequence
+
+from bangbang.config import RewardConfig
+from bangbang.rewards.bleu import Bleu, Gleu
+from bangbang.rewards.cider_d import CiderD
+from bangbang.rewards.document_frequency import DocumentFrequency
+from bangbang.rewards.edit_distance import EditDistance
+from bangbang.rewards.protocol import Reward
+from bangbang.rewards.rouge_l import RougeL
+from bangbang.rewards.rouge_n import RougeN
+from bangbang.rewards.shaping import Dup, Eos, Length
+from bangbang.rewards.sums import Sum
+
+
+def build_reward(config: RewardConfig, texts: Sequence[str], frequency: Callable[[], DocumentFrequency]) -> Sum:
+    """The main reward, which is the sum's first part, and its shaping; `texts` are those of the vocabulary's tokens.
+
+    `frequency` is called where the main reward is CIDEr-D.
+    """
+    shaping: list[tuple[Reward, float]] = [
+        (Dup(unless_in_reference=config.dup_unless_in_reference), config.dup),
+        (Eos(several=config.several), config.eos),
+        (Length(several=config.several), config.length),
+    ]
+    parts = [(main_reward(config, texts, frequency), 1.0), *(part for part in shaping if part[1] > 0)]
+    return Sum(*(reward for reward, _ in parts), weights=[weight for _, weight in parts])
+
+
+def main_reward(config: RewardConfig, texts: Sequence[str], frequency: Callable[[], DocumentFrequency]) -> Reward:
+    if config.kind == "cider-d":
+        return CiderD(frequency(), texts, max_n=config.max_n, several=config.several)
+    if config.kind == "rouge-l":
+        return RougeL(several=config.several)
+    if config.kind == "edit-distance":
+        return EditDistance(several=config.several)
+    if config.kind == "bleu":
+        return Bleu(config.max_n, start_symbol=config.start_symbol)
+    if config.kind == "gleu":
+        return Gleu(config.max_n, start_symbol=config.start_symbol, several=config.several)
+    return RougeN(config.max_n, start_symbol=config.start_symbol, several=config.several)

@@ -1,0 +1,133 @@
+"""Every objective through the loop: it learns, resumes to the bit, logs what it should, starts warm if asked."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from bangbang.cli.main import main
+from bangbang.config import ModelConfig, ObjectiveConfig
+from bangbang.data import Batch
+from bangbang.models import AttentionGru
+from bangbang.objectives import Objective
+from bangbang.objectives.objective import p_drop_at
+from bangbang.rewards import Dup, Eos, RougeN, Sum
+from bangbang.symbols import EOS, PAD, UNK
+from bangbang.training import Run, checkpoint
+from bangbang.training.learner import Learner
+from tests.training.test_loop import weights
+
+
+def lines(folder: Path, kind: str) -> list[dict[str, float]]:
+    records = [json.loads(line) for line in (folder / "metrics.jsonl").open()]
+    return [record for record in records if record["kind"] == kind]
+
+
+def trained(config: Path, folder: Path, *settings: str, resume: bool = False) -> Path:
+    options = [option for setting in settings for option in ("--set", setting)]
+    assert main(["train", str(config), "--out", str(folder), *options, *(["--resume"] if resume else [])]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bang_bang(tiny_config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tiny_config, tmp_path_factory.mktemp("objectives") / "run", "objective.kind=bbspg")
+
+
+def test_bang_bang_learns_from_a_cold_start(bang_bang: Path, tiny_run: Path) -> None:
+    first, *_, last = lines(bang_bang, "train")
+    assert last["reward"] > first["reward"] + 0.05
+    assert last["entropy"] < first["entropy"] - 1
+    assert 0.5 < last["driven_share"] < 0.7
+    assert 0 < last["tied_share"] < first["tied_share"] <= 1
+    assert last["sample_length"] >= last["reference_length"] - 0.5
+    best = checkpoint.read_progress(Run.open(bang_bang).checkpoint("last")).best_score
+    assert best > 0.5 * checkpoint.read_progress(Run.open(tiny_run).checkpoint("last")).best_score
+
+
+def test_bang_bang_resumes_to_the_bit(bang_bang: Path, tiny_config: Path, tmp_path: Path) -> None:
+    folder = trained(tiny_config, tmp_path / "run", "objective.kind=bbspg", "training.max_steps=25")
+    trained(folder / "config.toml", folder, "training.max_steps=60", resume=True)
+    assert weights(folder, 60) == weights(bang_bang, 60)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("objective.kind=raml",),
+        ("objective.kind=raml", "objective.payoff=reward", "objective.tau=0.05", "objective.samples=2"),
+        ("objective.kind=pg", "objective.samples=2", "objective.baseline=others"),
+        ("objective.kind=spg", "objective.reward_weight=20.0"),
+        ("objective.kind=bbspg", "objective.reward_weight=20.0", "objective.p_drop_rise=5", "reward.length=1"),
+        ("objective.kind=bbspg", "objective.ties=reference", "objective.temperature=0.5", "objective.top_k=5"),
+        ("objective.kind=bbspg", "reward.kind=cider-d", "reward.max_n=4", "reward.dup_unless_in_reference=true"),
+        ("objective.kind=bbspg", "reward.kind=rouge-l"),
+        ("objective.kind=bbspg", "reward.kind=bleu"),
+        ("objective.kind=bbspg", "reward.kind=gleu"),
+        ("objective.kind=bbspg", "reward.kind=edit-distance"),
+    ],
+    ids=" ".join,
+)
+def test_every_setting_trains(settings: tuple[str, ...], tiny_config: Path, tmp_path: Path) -> None:
+    quick = ("training.max_steps=4", "training.validate_every=4", "training.log_every=2")
+    folder = trained(tiny_config, tmp_path / "run", *quick, *settings)
+    first, last = lines(folder, "train")
+    assert first["loss"] != last["loss"] and last["gradient_norm"] > 0
+    assert ("reward" in last) == (settings[0] != "objective.kind=raml")
+
+
+def test_a_run_may_start_from_anothers_weights(tiny_run: Path, tiny_config: Path, tmp_path: Path) -> None:
+    options = ["--set", "objective.kind=pg", "--set", "training.max_steps=1", "--set", "training.validate_every=1"]
+    assert main(["train", str(tiny_config), "--out", str(tmp_path / "warm"), "--init", str(tiny_run), *options]) == 0
+    warm, cold = lines(tmp_path / "warm", "valid")[0], lines(tiny_run, "valid")[0]
+    assert warm["rouge-2"] > cold["rouge-2"]  # one step from good weights against twenty from none
+    assert str(tiny_run) in (tmp_path / "warm" / "config.toml").read_text()
+
+
+def test_a_start_from_another_model_or_no_run_is_an_error(
+    tiny_run: Path, tiny_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = ["train", str(tiny_config), "--out", str(tmp_path / "a"), "--init", str(tiny_run), "--set", "model.units=8"]
+    assert main(other) == 2
+    assert "[model] differs" in capsys.readouterr().err
+    assert main(["train", str(tiny_config), "--out", str(tmp_path / "b"), "--init", str(tmp_path / "none")]) == 2
+    assert "not a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("objective.kind=spg", "for spg finite"),
+        ("objective.p_drop=1.5", "p_drop must be between 0 and 1"),
+        ("objective.baseline=others", "samples must be at least 1, 2 with a baseline"),
+        ("reward.kind=meteor", "is not one of"),
+        ("reward.max_n=0", "max_n must be at least 1"),
+        ("objective.p_dorp=0.2", "did you mean 'p_drop'"),
+    ],
+)
+def test_bad_settings_are_named(
+    setting: str, message: str, tiny_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", str(tiny_config), "--out", str(tmp_path / "run"), "--set", setting]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_p_drop_waits_and_rises() -> None:
+    config = ObjectiveConfig(kind="bbspg", p_drop=0.4, p_drop_delay=10, p_drop_rise=20)
+    assert [p_drop_at(config, step) for step in (0, 9, 10, 20, 30, 99)] == pytest.approx([0, 0, 0, 0.2, 0.4, 0.4])
+    assert p_drop_at(ObjectiveConfig(kind="bbspg", p_drop=0.4), 0) == 0.4
+
+
+def test_examples_without_a_known_word_are_left_out() -> None:
+    torch.manual_seed(0)
+    model = AttentionGru(12, ModelConfig(layers=1, units=8, dropout=0.0))
+    learner = Learner(model, Objective(ObjectiveConfig(kind="bbspg"), Sum(RougeN(3), Dup(), Eos()), 6))
+    target = torch.tensor([[5, 6, EOS], [UNK, EOS, PAD], [7, EOS, PAD]])
+    source, length = torch.randint(4, 12, (3, 4)), torch.tensor([4, 3, 2])
+    batch = Batch(source, length, target, (target != PAD).sum(1))
+    _, counts = learner(batch, 0, torch.Generator().manual_seed(0))
+    assert counts.samples == 2 and counts.reference_tokens == 5
+    alone = Batch(*(field[1:2] for field in batch))
+    losses, counts = learner(alone, 0, torch.Generator().manual_seed(0))
+    assert counts.samples == 1 and counts.rewarded == 0 and len(losses) == 2  # maximum likelihood steps in
