@@ -66,4 +66,4 @@ def definitions(tree: ast.Module) -> list[tuple[Named, str]]:
             if isinstance(node, Named):
                 found.append((node, inside))
             waiting.append((node, node.name if isinstance(node, Named) else inside))
-    return sorted(found, key=lambda item: (item[0].lineno, item[0].col_offset))
+    return sorted(found, key=lambda item: item[0].lineno)
