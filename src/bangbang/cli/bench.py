@@ -14,6 +14,8 @@ from importlib import import_module
 # name -> module with add_arguments(parser), measure(arguments) -> dict for JSON, table(result) -> rich renderable
 BENCHES = {
     "train-step": "bangbang.bench.train_step",
+    "step": "bangbang.bench.step",
+    "memory": "bangbang.bench.memory",
     "rewards": "bangbang.bench.rewards",
     "metrics": "bangbang.bench.metrics",
 }

@@ -1,0 +1,103 @@
+"""What a training step costs by bang-bang SPG, against maximum likelihood, policy gradient and the naive way.
+
+All four train the same model on the same batch, turn by turn in one run. The naive way to do bang-bang SPG keeps all
+logits, draws noise of the vocabulary's size for every token, and runs the model a second time for the loss.
+`positions` are the tokens that were decoded, `</s>` included. `extra_memory_mb` is the peak above parameters, gradients
+and optimiser state, each method measured in a process of its own. `bound_share` is the time of the step's necessary
+matrix products alone, at the same shapes, over the step's.
+
+examples:
+  bangbang bench step
+  bangbang bench step --vocab 50000 --dim 512 --batch 64 --p-drop 0.4 --json
+  bangbang bench step --model show_and_tell --vocab 8854 --dim 512 --batch 25
+"""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+HELP = "a step by SPG against MLE, PG and the naive way"
+METHODS = ("mle", "bbspg", "naive", "pg")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--vocab", type=int, default=10_000)
+    parser.add_argument("--dim", type=int, default=256, help="units and features")
+    parser.add_argument("--layers", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--source-length", type=int, default=30)
+    parser.add_argument("--max-length", type=int, default=15)
+    parser.add_argument("--mean-length", type=float, default=8.0, help="of references and, about, of samples")
+    parser.add_argument("--p-drop", type=float, default=0.4)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--no-memory", action="store_true", help="measure times alone")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
+    from bangbang.bench.contenders import Contender
+    from bangbang.bench.matrix_products import record
+    from bangbang.bench.memory import extra_megabytes
+    from bangbang.bench.timing import medians
+
+    contenders = {name: Contender(name, arguments) for name in arguments.methods}
+    for contender in contenders.values():
+        contender.step()  # makes the optimiser's state
+    steps = {name: contender.step for name, contender in contenders.items()}
+    # the naive way needs no other products than ours
+    products = {f"{name} products": record(steps[name]) for name in steps if name != "naive"}
+    seconds = medians({**steps, **products}, arguments.repeats, warmup=1)
+    result: dict[str, Any] = {}
+    for name, contender in contenders.items():
+        needed = seconds.get(f"{'bbspg' if name == 'naive' else name} products")
+        positions = contender.positions_per_step()
+        result[name] = {
+            "seconds_per_step": seconds[name],
+            "positions": positions,
+            "seconds_per_position": seconds[name] / positions,
+            "bound_share": None if needed is None else needed / seconds[name],
+            "extra_memory_mb": None if arguments.no_memory else extra_megabytes(name, arguments),
+        }
+    if "mle" in result:
+        for row in result.values():
+            row["ratio_per_step"] = row["seconds_per_step"] / result["mle"]["seconds_per_step"]
+            row["ratio_per_position"] = row["seconds_per_position"] / result["mle"]["seconds_per_position"]
+    shape = {key: value for key, value in vars(arguments).items() if isinstance(value, int | float) and key != "json"}
+    return {**result, "shape": shape, "threads": torch.get_num_threads(), "torch": torch.__version__}
+
+
+def table(result: dict[str, Any]) -> "RenderableType":
+    from rich.table import Table
+
+    shape = result["shape"]
+    title = f"vocabulary {shape['vocab']:,}, {shape['dim']} units, batch {shape['batch']}, p_drop {shape['p_drop']}"
+    grid = Table(title=title, title_justify="left")
+    for name in (
+        "method",
+        "ms/step",
+        "positions",
+        "µs/position",
+        "per step",
+        "per position",
+        "bound share",
+        "extra MB",
+    ):
+        grid.add_column(name, justify="left" if name == "method" else "right")
+    for name in METHODS:
+        if name in result:
+            row = result[name]
+            grid.add_row(
+                name,
+                f"{1000 * row['seconds_per_step']:.1f}",
+                f"{row['positions']:.0f}",
+                f"{1e6 * row['seconds_per_position']:.0f}",
+                *(f"{row[key]:.2f}×" if key in row else "" for key in ("ratio_per_step", "ratio_per_position")),
+                "" if row["bound_share"] is None else f"{row['bound_share']:.2f}",
+                "" if row["extra_memory_mb"] is None else f"{row['extra_memory_mb']:.0f}",
+            )
+    return grid
