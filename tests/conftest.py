@@ -80,3 +80,21 @@ def tiny_run(tiny_config: Path) -> Path:
     folder = tiny_config.parent / "run"
     assert main(["train", str(tiny_config), "--out", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def shapes_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A config file for a caption model of drawn shapes that trains in seconds."""
+    from tests.captioning import write_shapes_config
+
+    return write_shapes_config(tmp_path_factory.mktemp("shapes"))
+
+
+@pytest.fixture(scope="session")
+def shapes_run(shapes_config: Path) -> Path:
+    """The folder of a finished run of that config."""
+    from bangbang.cli.main import main
+
+    folder = shapes_config.parent / "run"
+    assert main(["train", str(shapes_config), "--out", str(folder)]) == 0
+    return folder

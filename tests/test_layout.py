@@ -14,13 +14,27 @@ ALLOWED = {
     "rewards": set(),
     "heads": set(),
     "metrics": set(),
-    "data": set(),
+    "features": set(),
+    "data": {"features"},
     "models": {"heads"},
     "objectives": {"rewards", "heads"},
     "decoding": {"models", "heads", "rewards"},
-    "training": {"objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
+    "training": {"objectives", "decoding", "features", "data", "models", "metrics", "heads", "rewards"},
+    "explanation": {"training", "objectives", "decoding", "rewards"},
     "bench": {"training", "objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
-    "cli": {"bench", "training", "objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
+    "cli": {
+        "bench",
+        "explanation",
+        "training",
+        "objectives",
+        "decoding",
+        "features",
+        "data",
+        "models",
+        "metrics",
+        "heads",
+        "rewards",
+    },
 }
 
 
@@ -47,7 +61,10 @@ def test_every_room_has_a_rule() -> None:
     assert {path.parent.name for path in SOURCE.glob("*/__init__.py")} == set(ALLOWED)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["generate", "--help"], ["bench", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[verb, "--help"] for verb in ("train", "features", "generate", "explain", "bench")] + [["--help"]],
+)
 def test_help_does_not_wait_for_torch(arguments: list[str]) -> None:
     code = (
         "import sys; from bangbang.cli.main import main\n"

@@ -34,13 +34,19 @@ class DataConfig:
     """Where the pairs come from and how they are cut to tokens."""
 
     corpus: str = "docstrings"
-    """`docstrings`, `debian`, a folder or file of pairs, or the name of a `datasets` data set."""
+    """`docstrings`, `debian`, `shapes`, a folder or file of pairs or captions, or the name of a `datasets` data set."""
     path: str = ""
     """For the built-in corpora: the file or folder to read instead of what this machine has."""
     source_field: str = "source"
     """Column of the input text in JSONL, CSV, Parquet and `datasets` corpora."""
     target_field: str = "target"
     """Column of the output text; a column of lists gives several references."""
+    features: str = ""
+    """Captions: the folder of the images' features (`bangbang features`); empty if they are beside the captions."""
+    held_out: int = 4_000
+    """COCO's own files: how many images, of train and val together, are held out for validation (the paper: 4K)."""
+    all_references: bool = False
+    """Training: whether the reward sees all references of a source, or only the one that the example is made of."""
     max_source_length: int = 30
     """Input tokens kept; the rest is cut."""
     max_target_length: int = 15
@@ -55,6 +61,7 @@ class DataConfig:
     def __post_init__(self) -> None:
         require(
             self,
+            held_out=(self.held_out >= 0, "at least 0"),
             max_source_length=(self.max_source_length >= 1, "at least 1"),
             max_target_length=(self.max_target_length >= 2, "at least 2 (a token and </s>)"),
         )
@@ -72,8 +79,9 @@ class VocabularyConfig:
     """Words seen less often than this become `<unk>`."""
     lowercase: bool = True
     """Whether all text is lower-cased first."""
-    split: Literal["words", "whitespace"] = "words"
-    """`words` parts punctuation from words; `whitespace` is for text that is tokenised already."""
+    split: Literal["words", "whitespace", "bare-words"] = "words"
+    """`words` parts punctuation from words; `whitespace` is for text that is tokenised already; `bare-words` leaves
+    punctuation out, but for marks inside a word (t-shirt, man's): for captions, which are scored without it."""
 
     def __post_init__(self) -> None:
         require(self, min_count=(self.min_count >= 1, "at least 1"))
@@ -81,19 +89,25 @@ class VocabularyConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The paper's headline model: bidirectional GRU encoder, attention GRU decoder, one shared embedding matrix."""
+    """One of the paper's two models."""
 
     layers: int = 3
-    """GRU layers of the encoder (each in both directions) and of the decoder."""
+    """GRU layers of the encoder (each in both directions) and of the decoder; 1 for `show_and_tell`."""
     units: int = 512
-    """Size of a GRU's state and of the shared embeddings."""
+    """Size of a recurrent state and of the embeddings."""
     dropout: float = 0.2
-    """Share of activations dropped between layers, on embeddings and before the output layer."""
+    """Share of activations dropped on what recurrent layers read and before the output layer."""
+    kind: Literal["attention_gru", "show_and_tell"] = "attention_gru"
+    """`attention_gru`, for text: bidirectional GRU encoder, attention GRU decoder, one shared embedding matrix.
+    `show_and_tell`, for images: an LSTM that reads the image's features first and then words."""
 
     def __post_init__(self) -> None:
         require(
             self,
-            layers=(self.layers >= 1, "at least 1"),
+            layers=(
+                self.layers >= 1 if self.kind == "attention_gru" else self.layers == 1,
+                "at least 1" if self.kind == "attention_gru" else "1 for show_and_tell, which has one LSTM layer",
+            ),
             units=(self.units >= 1, "at least 1"),
             dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
         )
@@ -212,8 +226,9 @@ class TrainingConfig:
     """Steps between two validations, each followed by a checkpoint."""
     validation_examples: int = 0
     """Use only the first so many validation examples; 0 means all."""
-    metric: Literal["rouge-1", "rouge-2", "rouge-l"] = "rouge-2"
-    """The validation score that picks the best checkpoint."""
+    metric: Literal["rouge-1", "rouge-2", "rouge-l", "cider-d", "coco-rouge-l", "bleu-4"] = "rouge-2"
+    """The validation score that picks the best checkpoint. Text: rouge-1, rouge-2, rouge-l (ROUGE-1.5.5). Images:
+    cider-d, coco-rouge-l, bleu-4 (coco-caption) and rouge-l (pyrouge's, as in the paper)."""
     patience: int = 0
     """Stop after so many validations without a better score; 0 means never."""
     keep_checkpoints: int = 2

@@ -1,9 +1,16 @@
 """A model small enough to enumerate: the next token's logits are a table of (input, last token)."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
-from bangbang.models import DecoderState
+
+class TableState(NamedTuple):
+    hidden: Tensor  # [B] the input's token
+
+    def select(self, rows: Tensor) -> "TableState":
+        return TableState(self.hidden[rows])
 
 
 class TableHead(nn.Module):
@@ -11,6 +18,10 @@ class TableHead(nn.Module):
 
     def logits(self, features: Tensor) -> Tensor:
         return features.clone()
+
+    def top_k(self, features: Tensor, k: int, forbidden: Tensor) -> tuple[Tensor, Tensor]:
+        best, tokens = features.log_softmax(1).scatter(1, forbidden, -torch.inf).topk(min(k, features.shape[1]))
+        return best, tokens
 
 
 class TableModel(nn.Module):
@@ -20,12 +31,11 @@ class TableModel(nn.Module):
         super().__init__()
         self.tables, self.head = tables, TableHead()  # [inputs, V, V]
 
-    def encode(self, source: Tensor, source_length: Tensor) -> DecoderState:
-        nothing = torch.zeros(len(source), 0)
-        return DecoderState(nothing, source[:, :1], nothing, torch.zeros(len(source), 1))
+    def encode(self, source: Tensor, source_length: Tensor) -> TableState:
+        return TableState(source[:, 0])
 
-    def step(self, state: DecoderState, tokens: Tensor) -> tuple[DecoderState, Tensor]:
-        return state, self.tables[state.memory[:, 0], tokens]
+    def step(self, state: TableState, tokens: Tensor) -> tuple[TableState, Tensor]:
+        return state, self.tables[state.hidden, tokens]
 
     def log_p(self, which: int, sequence: list[int]) -> float:
         """log p of a whole sequence (after `<s>`), the literal way."""

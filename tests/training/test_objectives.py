@@ -15,7 +15,7 @@ from bangbang.objectives.objective import p_drop_at
 from bangbang.rewards import Dup, Eos, RougeN, Sum
 from bangbang.symbols import EOS, PAD, UNK
 from bangbang.training import Run, checkpoint
-from bangbang.training.learner import Learner
+from bangbang.training.learner import InputDecoder, Learner
 from tests.training.test_loop import weights
 
 
@@ -125,9 +125,29 @@ def test_examples_without_a_known_word_are_left_out() -> None:
     learner = Learner(model, Objective(ObjectiveConfig(kind="bbspg"), Sum(RougeN(3), Dup(), Eos()), 6))
     target = torch.tensor([[5, 6, EOS], [UNK, EOS, PAD], [7, EOS, PAD]])
     source, length = torch.randint(4, 12, (3, 4)), torch.tensor([4, 3, 2])
-    batch = Batch(source, length, target, (target != PAD).sum(1))
+    batch = Batch(source, length, target, (target != PAD).sum(1), target.unsqueeze(1))
     _, counts = learner(batch, 0, torch.Generator().manual_seed(0))
     assert counts.samples == 2 and counts.reference_tokens == 5
     alone = Batch(*(field[1:2] for field in batch))
     losses, counts = learner(alone, 0, torch.Generator().manual_seed(0))
     assert counts.samples == 1 and counts.rewarded == 0 and len(losses) == 2  # maximum likelihood steps in
+
+
+def test_all_references_reach_the_reward() -> None:
+    """A token that only the other reference has can be the best next one."""
+    torch.manual_seed(0)
+    model = AttentionGru(12, ModelConfig(layers=1, units=8, dropout=0.0))
+    learner = Learner(model, Objective(ObjectiveConfig(kind="bbspg", p_drop=0.0), Sum(RougeN(3), Eos()), 6))
+    target = torch.tensor([[5, 6, EOS]] * 50)
+    other = torch.tensor([[9, 8, EOS]] * 50)
+    source, length = torch.randint(4, 12, (50, 4)), torch.full((50,), 4)
+    seen = []
+    for references in (target.unsqueeze(1), torch.stack((target, other), 1)):
+        batch = Batch(source, length, target, torch.full((50,), 3), references)
+        decoder = InputDecoder(model, model.encode(batch.source, batch.source_length))
+        several = references if references.shape[1] > 1 else target
+        proposal = learner.objective(decoder, several, 0, torch.Generator().manual_seed(0))
+        losses, _ = learner(batch, 0, torch.Generator().manual_seed(0))
+        assert len(losses) == len(proposal.tokens)
+        seen.append(set(proposal.tokens.tolist()))
+    assert seen[0] == {5, 6, EOS} and 9 in seen[1]

@@ -6,6 +6,8 @@ on, and a second pass over the sampled tokens, with all logits kept, gives the l
 Shapes: B batch, T time, V vocabulary.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -20,7 +22,7 @@ LARGE = 10_000.0  # the paper's W
 
 
 def naive_loss(
-    model: SequenceModel, batch: Batch, reward: Sum, max_length: int, p_drop: float, generator: torch.Generator
+    model: SequenceModel[Any], batch: Batch, reward: Sum, max_length: int, p_drop: float, generator: torch.Generator
 ) -> tuple[Tensor, int]:
     """The mean loss over the positions with w_t ≠ 0, and the number of tokens that were decoded."""
     state = model.encode(batch.source, batch.source_length)

@@ -68,14 +68,15 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
 
     generator = torch.manual_seed(arguments.seed)
     config = OptimizerConfig()
-    model = AttentionGru(arguments.vocabulary, ModelConfig(arguments.layers, arguments.units))
+    model = AttentionGru(arguments.vocabulary, ModelConfig(layers=arguments.layers, units=arguments.units))
     objective = Objective(ObjectiveConfig(), RougeN(), arguments.target_length)
     learner, optimizer = Learner(model, objective), build_optimizer(model.parameters(), config)
     source = torch.randint(4, arguments.vocabulary, (arguments.batch, arguments.source_length))
     target = torch.randint(4, arguments.vocabulary, (arguments.batch, arguments.target_length))
     target[:, -1] = EOS
     source_length = torch.full((arguments.batch,), arguments.source_length)
-    batch = Batch(source, source_length, target, torch.full_like(source_length, arguments.target_length))
+    target_length = torch.full_like(source_length, arguments.target_length)
+    batch = Batch(source, source_length, target, target_length, target.unsqueeze(1))
 
     def step() -> None:
         losses, _ = learner(batch, 0, generator)

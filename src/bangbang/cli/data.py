@@ -75,10 +75,10 @@ def chosen(arguments: argparse.Namespace) -> config.Config:
 
 def examples(corpus: "Corpus", count: int) -> list[dict[str, Any]]:
     """Pairs from all over the training split."""
-    import numpy as np
+    from bangbang.data import spread
 
     split = corpus.split("train")
-    rows = np.unique(np.linspace(0, len(split) - 1, count).astype(np.int64))
+    rows = spread(len(split), count)
     texts = zip(split.sources(rows), split.references(rows), strict=True)
     return [{"source": source, "targets": targets} for source, targets in texts]
 
@@ -91,9 +91,10 @@ def table(corpus: "Corpus") -> "Table":
     for heading in ("pairs", "examples", "side", "mean tokens", "unknown", "truncated"):
         view.add_column(heading, justify="right")
     for name, counts in corpus.manifest["splits"].items():
-        for side in ("source", "target"):
+        sides = [side for side in ("source", "target") if side in counts]  # images have no tokens
+        for side in sides:
             report = counts[side]
-            leading = (name, f"{counts['rows']:,}", f"{counts['examples']:,}") if side == "source" else ("", "", "")
+            leading = (name, f"{counts['rows']:,}", f"{counts['examples']:,}") if side == sides[0] else ("", "", "")
             shares = (f"{report[share]:.1%}" for share in ("unknown_share", "truncated_share"))
             view.add_row(*leading, side, f"{report['mean_tokens']:.1f}", *shares)
     return view
@@ -102,6 +103,13 @@ def table(corpus: "Corpus") -> "Table":
 def remarks(manifest: dict[str, Any]) -> list[str]:
     """What else there is to say of a corpus, a line each."""
     lines = [f"vocabulary: {manifest['vocabulary_size']:,} types"]
+    if manifest.get("features"):
+        facts = manifest["features"]
+        lines.append(
+            f"images: {facts['size']} features each by {facts['encoder'] or 'an unnamed encoder'}, {facts['folder']}"
+        )
+    if manifest["corpus"] == "shapes":
+        lines.append("synthetic: drawn scenes and captions made by rule, not photographs")
     if manifest["carved"]:
         families = manifest["families"]
         lines.append(

@@ -1,4 +1,4 @@
-"""Decode a split of a run's corpus and score it, beside a baseline that takes the first words of the source.
+"""Decode a split of a run's corpus and score it; of text, beside a baseline that takes the first words of the source.
 
 examples:
   bangbang evaluate runs/debian --split test
@@ -6,7 +6,8 @@ examples:
   bangbang evaluate runs/debian --side-by-side          greedy and beam, each with and without DUP
   bangbang evaluate runs/debian --beam 8 --samples 20 --out outputs.txt
 
-Scores are ROUGE-1.5.5 F1 × 100 against all references, ± the bootstrap's standard error.
+Scores are against all references, ± the bootstrap's standard error: ROUGE-1.5.5 F1 × 100 of text; of captions
+CIDEr-D, coco-caption's ROUGE-L and BLEU-4 × 100, and pyrouge's ROUGE-L × 100.
 """
 
 import argparse
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.files import write_whole
     from bangbang.training import Run
     from bangbang.training.evaluation import headline_words, lead_words
-    from bangbang.training.scoring import signature, with_errors
+    from bangbang.training.scoring import scorer_for
 
     opened = Run.open(arguments.run_folder)
     checkpoint = opened.checkpoint(arguments.checkpoint)
@@ -64,11 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out and len(chosen) > 1:
         raise InputError("--out takes the outputs of one way of decoding; leave out --side-by-side")
     corpus = opened.corpus()
-    decoded = decode_all(opened, corpus.split(arguments.split), chosen, arguments)
+    split, scorer = corpus.split(arguments.split), scorer_for(opened.config)
+    decoded = decode_all(opened, split, chosen, arguments)
     last = list(decoded.values())[-1]
-    words = headline_words(corpus.split("train"))
-    scores = {name: with_errors(each.outputs, each.references) for name, each in decoded.items()}
-    scores[f"lead {words} words"] = with_errors(lead_words(last.sources, words), last.references)
+    scores = {name: scorer.with_errors(each.outputs, each.references) for name, each in decoded.items()}
+    if not split.has_images:
+        words = headline_words(corpus.split("train"))
+        scores[f"lead {words} words"] = scorer.with_errors(lead_words(last.sources, words), last.references)
     if arguments.out:
         write_whole(arguments.out, "".join(output + "\n" for output in last.outputs))
     result = {
@@ -76,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         "checkpoint": checkpoint.name,
         "split": arguments.split,
         "examples": len(last.sources),
-        "signature": signature(),
+        "signature": scorer.signature,
         "scores": {name: {metric: each._asdict() for metric, each in row.items()} for name, row in scores.items()},
     }
     if arguments.json:
@@ -120,6 +123,8 @@ def decode_all(
 def table(result: dict[str, Any]) -> "RenderableType":
     from rich.table import Table
 
+    from bangbang.training.scoring import shown
+
     grid = Table(
         title=f"{result['run']}, {result['checkpoint']}: {result['split']}, {result['examples']:,} examples",
         title_justify="left",
@@ -129,8 +134,8 @@ def table(result: dict[str, Any]) -> "RenderableType":
     for metric in metrics:
         grid.add_column(metric, justify="right")
     for name, row in result["scores"].items():
-        cells = (f"{row[metric]['value']:.2f} ±{row[metric]['standard_error']:.2f}" for metric in metrics)
-        grid.add_row(name, *cells)
+        bars = ((metric, row[metric]["value"], row[metric]["standard_error"]) for metric in metrics)
+        grid.add_row(name, *(f"{shown(metric, value)} ±{shown(metric, error)}" for metric, value, error in bars))
     return grid
 
 

@@ -1,4 +1,4 @@
-"""Read lines, write what a run's model generates for them: line in, line out.
+"""Read lines, write what a run's model generates for them: line in, line out. Or caption image files.
 
 examples:
   bangbang generate runs/debian < in.txt > out.txt
@@ -6,9 +6,12 @@ examples:
   bangbang generate runs/debian --method beam --nbest 3 --scores < in.txt
   bangbang generate runs/debian --method sample --temperature 0.8 --top-p 0.9 --seed 7 < in.txt
   bangbang generate runs/debian --json < in.txt
+  bangbang generate runs/flickr8k --image photo.jpg other.png
+  bangbang generate runs/mle runs/spg --image photos/ --html gallery.html
 
 An empty line gives an empty line; a line over the model's input length is cut. With --nbest above 1, and with --scores,
 each output is tab-separated: line number (from 1, with --nbest only), score (with --scores only), text.
+For images it is: file, run (if there are several), score (with --scores only), text.
 """
 
 import argparse
@@ -26,7 +29,13 @@ LINES_AT_ONCE = 1024
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_folder", metavar="RUN", type=Path)
+    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="a run folder; several only with --image")
+    images = parser.add_argument_group("images")
+    images.add_argument(
+        "--image", type=Path, nargs="+", metavar="FILE", help="caption these images, or folders of them"
+    )
+    images.add_argument("--html", type=Path, metavar="PAGE", help="write a page with the images and what each run says")
+    images.add_argument("--encoder", metavar="NAME", help="what makes the features, if the run's own do not say")
     add_decoding_arguments(parser)
     parser.add_argument("--nbest", type=int, default=1, metavar="N", help="outputs per line, best first (default 1)")
     parser.add_argument("--scores", action="store_true", help="write each output's score before it")
@@ -84,7 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.nbest < 1:
         raise InputError("--nbest must be at least 1")
-    run_folder = Run.open(arguments.run_folder)
+    if arguments.image:
+        from bangbang.cli import pictures
+
+        return pictures.run(arguments)
+    if arguments.html or arguments.encoder or len(arguments.runs) > 1:
+        raise InputError("--html, --encoder and several runs are for images: add --image FILE")
+    run_folder = Run.open(arguments.runs[0])
+    if run_folder.image_features:
+        raise InputError(f"{run_folder.folder}: reads images, not text: add --image FILE")
     decoding = decoding_config(run_folder.config.decoding, arguments)
     model, data = run_folder.load_model(arguments.checkpoint), run_folder.config.data
     number = 0

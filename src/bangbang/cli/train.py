@@ -40,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configs.read(path, [*arguments.set, *start])
 
     from bangbang.training import train
+    from bangbang.training.scoring import shown
 
     outcome = train(config, arguments.out, arguments.resume)
     progress = outcome.progress
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     metric = config.training.metric
     print(f"{outcome.run.folder}: step {progress.step}, {progress.seconds / 60:.1f} minutes of training")
     if progress.best_step:
-        print(f"best validation {metric} {progress.best_score:.2f} at step {progress.best_step}")
+        print(f"best validation {metric} {shown(metric, progress.best_score)} at step {progress.best_step}")
     if outcome.interrupted:
         print(f"interrupted; go on with: bangbang train --resume --out {outcome.run.folder}")
     return 0

@@ -8,7 +8,7 @@ from bangbang.data.batches import batches
 from bangbang.data.corpus import Corpus
 from bangbang.data.pairs import Pair
 from bangbang.data.preparation import prepare
-from bangbang.data.split import Batch, Split
+from bangbang.data.split import Batch, Split, spread
 from bangbang.data.vocabulary import Vocabulary
 
-__all__ = ["Batch", "Corpus", "Pair", "Split", "Vocabulary", "batches", "prepare"]
+__all__ = ["Batch", "Corpus", "Pair", "Split", "Vocabulary", "batches", "prepare", "spread"]

@@ -8,6 +8,7 @@ from typing import Any
 from bangbang.data.split import Split
 from bangbang.data.vocabulary import Vocabulary
 from bangbang.errors import InputError
+from bangbang.features import FeatureTable
 
 MANIFEST = "corpus.json"
 VOCABULARY = "vocabulary.json"
@@ -45,13 +46,27 @@ class Corpus:
     def vocabulary(self) -> Vocabulary:
         return Vocabulary.load(self.folder / VOCABULARY)
 
-    def split(self, name: str) -> Split:
-        """One of the splits that `manifest["splits"]` names."""
+    @cached_property
+    def features(self) -> FeatureTable | None:
+        """The images' features, if the sources are images."""
+        facts = self.manifest.get("features")  # corpora of text may have been made before there were images
+        if facts is None:
+            return None
+        table = FeatureTable.open(Path(facts["folder"]))
+        if table.size != facts["size"]:
+            raise InputError(
+                f"{table.path}: {table.size} features an image, but {self.folder} was made with {facts['size']}; "
+                f"remove {self.folder} to make it anew"
+            )
+        return table
+
+    def split(self, name: str, all_references: bool = False) -> Split:
+        """One of the splits that `manifest["splits"]` names; `all_references` is for its batches."""
         counts = self.manifest["splits"]
         if name not in counts:
             raise InputError(f"{self.folder}: no split {name!r}; this corpus has {', '.join(counts)}")
         try:
-            split = Split.open(self.folder / name)
+            split = Split.open(self.folder / name, self.features, all_references)
         except (OSError, ValueError, KeyError) as error:
             raise InputError(f"{self.folder / name}: damaged ({error}); remove {self.folder} to make it anew") from None
         if len(split) != counts[name]["rows"]:

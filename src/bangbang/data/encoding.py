@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bangbang.data.files import identity
 from bangbang.data.vocabulary import Vocabulary
+from bangbang.features import FeatureTable
 from bangbang.files import write_whole
 from bangbang.symbols import EOS, UNK
 
@@ -54,10 +56,11 @@ def record_batches(path: Path) -> Iterator[Any]:
         yield from stream
 
 
-def texts(path: Path) -> Iterator[str]:
-    """All texts of a raw file, sources and references."""
+def texts(path: Path, sources: bool) -> Iterator[str]:
+    """All texts of a raw file: the references, and the sources if they are texts."""
     for batch in record_batches(path):
-        yield from batch.column("source").to_pylist()
+        if sources:
+            yield from batch.column("source").to_pylist()
         yield from batch.column("targets").flatten().to_pylist()
 
 
@@ -87,11 +90,15 @@ class Side:
 class Encoder:
     """Turns raw files into splits that `datasets` can load."""
 
-    def __init__(self, vocabulary: Vocabulary, max_source_length: int, max_target_length: int) -> None:
-        self._vocabulary = vocabulary
+    def __init__(
+        self, vocabulary: Vocabulary, max_source_length: int, max_target_length: int, images: FeatureTable | None
+    ) -> None:
+        self._vocabulary, self._images = vocabulary, images
         self._source_limit = max_source_length
         self._target_limit = max_target_length - 1  # room for EOS
         self._digest = hashlib.blake2b(digest_size=16)
+        if images:
+            self._digest.update(json.dumps(identity(images.path)).encode())
 
     @property
     def fingerprint(self) -> str:
@@ -110,16 +117,14 @@ class Encoder:
         describe(folder, self.fingerprint)
 
     def report(self) -> dict[str, Any]:
-        return {
-            "rows": self._rows,
-            "examples": self._target.sequences,
-            "source": self._source.report(),
-            "target": self._target.report(),
-        }
+        """Counts of the split; images have no tokens to count."""
+        sides = {"target": self._target} if self._images else {"source": self._source, "target": self._target}
+        counts = {"rows": self._rows, "examples": self._target.sequences}
+        return counts | {name: side.report() for name, side in sides.items()}
 
     def _encode_batch(self, batch: Any) -> Any:
         sources, targets = batch.column("source"), batch.column("targets")
-        source_ids = self._source.add(self._vocabulary.encode_batch(sources.to_pylist()), self._source_limit)
+        source_ids = self._source_ids(sources.to_pylist())
         target_ids = self._target.add(self._vocabulary.encode_batch(targets.flatten().to_pylist()), self._target_limit)
         for ids in target_ids:
             ids.append(EOS)
@@ -128,6 +133,12 @@ class Encoder:
             for buffer in column.buffers():
                 self._digest.update(b"" if buffer is None else buffer)
         return pa.record_batch(columns, schema=ENCODED)
+
+    def _source_ids(self, sources: list[str]) -> list[list[int]]:
+        """Token ids, or of an image its one row in the table of features."""
+        if self._images:
+            return [[row] for name in sources if (row := self._images.row(name)) is not None]
+        return self._source.add(self._vocabulary.encode_batch(sources), self._source_limit)
 
 
 def lists(sequences: list[list[int]]) -> Any:

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from bangbang.features import FeatureTable
+
 
 class Pair(NamedTuple):
-    """A text and what should be generated for it."""
+    """A text, or an image's name, and what should be generated for it."""
 
     source: str
     targets: tuple[str, ...]
@@ -41,3 +43,5 @@ class Reader:
     """What the pairs are made from, as JSON: two readers of equal identity yield the same pairs."""
     splits: Mapping[str, Section]
     """`train` always; `valid` and `test` where the corpus comes with them."""
+    features: FeatureTable | None = None
+    """Of the images, where the sources are names of images; every source has a row in it."""

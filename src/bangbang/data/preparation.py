@@ -18,6 +18,7 @@ from bangbang.data.readers import open_reader
 from bangbang.data.sides import Sides, number
 from bangbang.data.vocabulary import Vocabulary, check_size
 from bangbang.errors import InputError
+from bangbang.features import FeatureTable
 from bangbang.files import whole_folder, write_whole
 
 
@@ -34,19 +35,26 @@ def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = Tru
     if not folder.exists():
         with whole_folder(folder) as temporary, Progress(progress) as shown:
             build(reader, data, vocabulary, temporary, shown)
-    return Corpus.open(folder)
+    corpus = Corpus.open(folder)
+    if reader.features and corpus.manifest["features"] != features_facts(reader.features):  # they were moved
+        corpus.manifest["features"] = features_facts(reader.features)
+        write_manifest(folder, corpus.manifest)
+    return corpus
 
 
 def options(data: DataConfig, vocabulary: VocabularyConfig) -> dict[str, Any]:
     """The options that change what is in the corpus."""
     table = dataclasses.asdict(data)
-    for name in ("corpus", "path", "cache"):  # the reader's identity says it by content
+    # the reader's identity says by content what was read, and what was held out; all_references is about batches
+    for name in ("corpus", "path", "cache", "features", "held_out", "all_references"):
         del table[name]
     return {"data": table, "vocabulary": dataclasses.asdict(vocabulary)}
 
 
 def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Path, shown: Progress) -> None:
     ledger = Ledger()
+    if reader.features:
+        reader.features.check_finite()
     sides = Sides(data, list(reader.splits))
     raw = Collection(folder)
     for name, section in reader.splits.items():
@@ -56,14 +64,15 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
                     raw.add(sides.of(kept.family) if name == "train" else name, kept)
     raw.close(reader, sides.carved, ledger)
     with shown.task("training the vocabulary"):
-        vocabulary = Vocabulary.train(texts(raw.files["train"].path), config)
+        vocabulary = Vocabulary.train(texts(raw.files["train"].path, sources=reader.features is None), config)
     vocabulary.save(folder / VOCABULARY)
-    encoder = Encoder(vocabulary, data.max_source_length, data.max_target_length)
+    encoder = Encoder(vocabulary, data.max_source_length, data.max_target_length, reader.features)
     manifest = {
         "format": FORMAT,
         "corpus": data.corpus,
         "input": reader.identity,
         "options": options(data, config),
+        "features": features_facts(reader.features) if reader.features else None,
         "vocabulary_size": len(vocabulary),
         "splits": encode(raw, encoder, folder, shown),
         "carved": sides.carved,
@@ -72,7 +81,16 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
         "drops": dict(ledger.drops.most_common()),
         "fingerprint": encoder.fingerprint,
     }
+    write_manifest(folder, manifest)
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     write_whole(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+
+
+def features_facts(table: FeatureTable) -> dict[str, Any]:
+    """What training must know of the images' features, which stay where they are."""
+    return {"folder": str(table.folder.resolve()), "encoder": table.encoder, "size": table.size}
 
 
 def encode(raw: "Collection", encoder: Encoder, folder: Path, shown: Progress) -> dict[str, Any]:

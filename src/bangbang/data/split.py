@@ -1,6 +1,6 @@
 """One split of a prepared corpus, read from memory-mapped Arrow without making Python objects of its rows.
 
-Shapes: B examples, S longest source, T longest target of a batch.
+Shapes: B examples, S longest source, T longest target of a batch, M references of an example, F image features.
 """
 
 from pathlib import Path
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from bangbang.data.ragged import Ragged
+from bangbang.features import FeatureTable
 from bangbang.symbols import PAD, UNK
 
 Ints = npt.NDArray[np.int64]
@@ -19,16 +20,18 @@ Rows = slice | Ints
 
 
 class Batch(NamedTuple):
-    """Token ids of a training batch, int64."""
+    """A training batch. Token ids are int64."""
 
     source: Tensor
-    """[B, S] padded with PAD; an empty source is the single token UNK."""
+    """[B, S] padded with PAD; an empty source is the single token UNK. Of images: their features [B, F], float32."""
     source_length: Tensor
-    """[B]"""
+    """[B]; 1 for an image."""
     target: Tensor
     """[B, T] one reference each, ends in EOS, padded with PAD."""
     target_length: Tensor
     """[B] EOS included."""
+    references: Tensor
+    """[B, M, T'] what the reward compares with: the target alone, or all references of its source, PAD for none."""
 
 
 class Split:
@@ -37,33 +40,64 @@ class Split:
     Examples are numbered row by row, reference by reference.
     """
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
+    def __init__(self, table: Any, features: FeatureTable | None = None, all_references: bool = False) -> None:
+        self._table, self._features, self._all_references = table, features, all_references
         self._sources = Ragged(table.column("source_ids").chunks)
         references = table.column("target_ids").chunks
         self._targets = Ragged([chunk.flatten() for chunk in references])
         per_row = Ragged(references).lengths
         self._row: npt.NDArray[np.int32] = np.repeat(np.arange(len(per_row), dtype=np.int32), per_row)
+        self._first = np.cumsum([0, *per_row.tolist()])  # [rows + 1] the number of a row's first example
         self.examples = len(self._row)
         self.source_lengths: npt.NDArray[np.int32] = np.maximum(self._sources.lengths, 1)[self._row]
         self.target_lengths: npt.NDArray[np.int32] = self._targets.lengths
 
     @classmethod
-    def open(cls, folder: Path) -> "Split":
+    def open(cls, folder: Path, features: FeatureTable | None = None, all_references: bool = False) -> "Split":
         from datasets import load_from_disk
 
-        return cls(load_from_disk(str(folder)).data)
+        return cls(load_from_disk(str(folder)).data, features, all_references)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def batch(self, examples: npt.NDArray[np.integer[Any]]) -> Batch:
         """The training batch of these example numbers."""
-        source, source_length = padded(self._sources.take(self._row[examples].astype(np.int64)))
+        rows = self._row[examples].astype(np.int64)
+        source, source_length = self._inputs(rows)
         target, target_length = padded(self._targets.take(examples.astype(np.int64)))
-        return Batch(source, source_length, target, target_length)
+        references = self._references(rows) if self._all_references else target.unsqueeze(1)
+        return Batch(source, source_length, target, target_length, references)
+
+    def _inputs(self, rows: Ints) -> tuple[Tensor, Tensor]:
+        ids = self._sources.take(rows)
+        if self._features is None:
+            return padded(ids)
+        features = torch.from_numpy(self._features.take(np.concatenate(ids)))
+        return features, torch.ones(len(rows), dtype=torch.long)
+
+    def _references(self, rows: Ints) -> Tensor:
+        """All references of these rows, [B, M, T']."""
+        most = int((self._first[rows + 1] - self._first[rows]).max())
+        numbers = self._first[rows, None] + np.arange(most)  # [B, M] of examples, beyond a row's own for what is absent
+        absent = numbers >= self._first[rows + 1, None]
+        ids, _ = padded(self._targets.take(np.where(absent, self._first[rows, None], numbers).flatten()))
+        references = ids.view(len(rows), most, -1)
+        references[torch.from_numpy(absent)] = PAD
+        return references
+
+    @property
+    def has_images(self) -> bool:
+        """Whether the sources are images."""
+        return self._features is not None
+
+    def features(self, rows: Rows) -> Tensor:
+        """The images' features [N, F] of these rows."""
+        numbers = np.arange(len(self))[rows]
+        return self._inputs(numbers)[0]
 
     def sources(self, rows: Rows) -> list[str]:
+        """The raw text of each row's source, or the name of its image."""
         return self._column("source", rows)
 
     def references(self, rows: Rows) -> list[list[str]]:
@@ -81,6 +115,11 @@ class Split:
                 return list(column.slice(start, max(0, stop - start)).to_pylist())
             rows = np.arange(start, stop, step)
         return [column[int(row)].as_py() for row in rows]
+
+
+def spread(total: int, count: int) -> Ints:
+    """At most `count` of the numbers below `total`, evenly spread."""
+    return np.unique(np.linspace(0, total - 1, min(total, count)).astype(np.int64))
 
 
 def padded(sequences: list[npt.NDArray[np.int32]]) -> tuple[Tensor, Tensor]:

@@ -17,6 +17,8 @@ from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 # written out in a text, a special token is no word: it would take the place of the real one
 LITERAL_SYMBOL = re.compile("|".join(map(re.escape, SYMBOLS)), re.IGNORECASE)
 BYTES = 256
+# what a word is, by vocabulary.split; what is between words is left out
+WORDS = {"words": r"\w+|[^\w\s]", "bare-words": r"\w+(?:['’-]\w+)*"}
 
 
 class Vocabulary:
@@ -104,13 +106,15 @@ def words(config: VocabularyConfig) -> Tokenizer:
     tokenizer.pre_tokenizer = (
         pre_tokenizers.WhitespaceSplit()
         if config.split == "whitespace"
-        else pre_tokenizers.Split(Regex(r"\w+|[^\w\s]"), behavior="removed", invert=True)
+        else pre_tokenizers.Split(Regex(WORDS[config.split]), behavior="removed", invert=True)
     )
     return normalised(tokenizer, config)
 
 
 def byte_pairs(config: VocabularyConfig) -> Tokenizer:
     """Byte-level pieces: any text is spelled out and comes back exactly."""
+    if config.split == "bare-words":
+        raise InputError("vocabulary.split = 'bare-words' is for word vocabularies: pieces spell out every character")
     tokenizer = Tokenizer(models.BPE())
     whole_words = pre_tokenizers.Split(Regex(r"\s"), behavior="merged_with_next")
     tokenizer.pre_tokenizer = (

@@ -1,6 +1,7 @@
 """Many inputs in, their hypotheses out, in order: batching by length, and one random stream per line."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,15 +10,17 @@ from bangbang.config import DecodingConfig
 from bangbang.decoding.beam import BeamSearch
 from bangbang.decoding.hypothesis import Hypothesis
 from bangbang.decoding.sampling import sample
-from bangbang.models.protocol import DecoderState, SequenceModel
+from bangbang.models.protocol import SequenceModel, State
 from bangbang.randomness import seed_for
 from bangbang.symbols import PAD, UNK
+
+Sources = Sequence[Sequence[int]] | Tensor  # token ids of each line, or image features [N, F]
 
 
 @torch.no_grad()
 def generate(
-    model: SequenceModel,
-    sources: Sequence[Sequence[int]],
+    model: SequenceModel[Any],
+    sources: Sources,
     config: DecodingConfig,
     max_length: int,
     nbest: int = 1,
@@ -26,7 +29,7 @@ def generate(
     device: torch.device | str = "cpu",
     done: Callable[[int], object] = lambda lines: None,
 ) -> list[list[Hypothesis]]:
-    """`nbest` hypotheses, best first, for each source (token ids).
+    """`nbest` hypotheses, best first, for each source: token ids, or a row of image features.
 
     A line comes out the same alone and in any batch: padding is masked, and a sampled line's random numbers depend on
     (seed, its line number) only. `done` is called with the number of lines of each finished batch.
@@ -36,7 +39,7 @@ def generate(
     results: list[list[Hypothesis]] = [[] for _ in sources]
     for start in range(0, len(order), config.batch_size):
         lines = order[start : start + config.batch_size]
-        source, length = pad([sources[line] for line in lines])
+        source, length = collate(sources, lines)
         state = model.encode(source.to(device), length.to(device))
         if config.method == "sample":
             batch = sample_lines(model, state, [first_line + line for line in lines], config, max_length, nbest, seed)
@@ -49,6 +52,13 @@ def generate(
     return results
 
 
+def collate(sources: Sources, lines: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """The inputs of some lines as a model reads them, and their lengths [B]."""
+    if isinstance(sources, Tensor):
+        return sources[list(lines)], torch.ones(len(lines), dtype=torch.long)
+    return pad([sources[line] for line in lines])
+
+
 def pad(sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     """Token ids [B, S] and lengths [B]; an empty source is read as one unknown token."""
     filled = [list(source) or [UNK] for source in sources]
@@ -58,15 +68,15 @@ def pad(sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
 
 
 def sample_lines(
-    model: SequenceModel,
-    state: DecoderState,
+    model: SequenceModel[State],
+    state: State,
     lines: Sequence[int],
     config: DecodingConfig,
     max_length: int,
     nbest: int,
     seed: int,
 ) -> list[list[Hypothesis]]:
-    device = state.bias.device
+    device = state.hidden.device
     uniform = torch.stack([line_uniforms(seed, line, number, max_length) for line in lines for number in range(nbest)])
     rows = torch.arange(len(lines), device=device).repeat_interleave(nbest)
     drawn = sample(model, state.select(rows), uniform.to(device), max_length, config)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from bangbang.config import DecodingConfig
-from bangbang.decoding.hypothesis import Hypothesis, forbid
-from bangbang.models.protocol import DecoderState, SequenceModel
+from bangbang.decoding.hypothesis import Hypothesis, forbidden
+from bangbang.models.protocol import SequenceModel, State
 from bangbang.symbols import BOS, EOS
 
 
@@ -35,17 +35,18 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
 
 
 def sample(
-    model: SequenceModel, state: DecoderState, uniform: Tensor, max_length: int, config: DecodingConfig
+    model: SequenceModel[State], state: State, uniform: Tensor, max_length: int, config: DecodingConfig
 ) -> list[Hypothesis]:
     """One sequence per row of `state`; `uniform` [R, T] holds the rows' random numbers."""
-    rows = torch.arange(len(state.bias), device=uniform.device)
+    rows = torch.arange(len(state.hidden), device=uniform.device)
     last = torch.full_like(rows, BOS)
     log_prob = torch.zeros_like(uniform[:, 0], dtype=torch.float64)
     tokens = torch.full_like(uniform, EOS, dtype=torch.long)  # [R, T]
     for t in range(max_length):
         state, features = model.step(state, last)
         log_p = model.head.logits(features).log_softmax(1)
-        allowed = truncate(forbid(log_p.clone(), last, config) / config.temperature, config.top_k, config.top_p)
+        possible = log_p.scatter(1, forbidden(last, config), -torch.inf)
+        allowed = truncate(possible / config.temperature, config.top_k, config.top_p)
         last = draw(allowed, uniform[rows, t])
         tokens[rows, t] = last
         log_prob[rows] += log_p.gather(1, last.unsqueeze(1)).squeeze(1)

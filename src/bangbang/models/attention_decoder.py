@@ -37,6 +37,16 @@ class Memory(NamedTuple):
     bias: Tensor  # [B, S] 0, and -inf at padding
 
 
+class AttentionState(NamedTuple):
+    hidden: Tensor  # [B, L, H] the recurrent layers' states
+    memory: Tensor  # [B, S, 2H] what attention reads
+    keys: Tensor  # [B, S, H] the memory as attention compares it
+    bias: Tensor  # [B, S] 0, and -inf at padding
+
+    def select(self, rows: Tensor) -> "AttentionState":
+        return AttentionState(*(part.index_select(0, rows) for part in self))
+
+
 class Tape:
     """Everything the backward pass needs of at most T steps. Their input products are written into `x[0]`."""
 

@@ -8,11 +8,10 @@ from torch import Tensor, nn
 
 from bangbang.config import ModelConfig
 from bangbang.heads import VocabularyHead
-from bangbang.models.attention_decoder import AttentionDecoder, Memory
+from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Memory
 from bangbang.models.attention_rollout import AttentionRollout
 from bangbang.models.dropout import Dropout, keep_mask
 from bangbang.models.gru import BidirectionalGru
-from bangbang.models.protocol import DecoderState
 from bangbang.symbols import PAD
 
 
@@ -40,7 +39,7 @@ class AttentionGru(nn.Module):
         vectors: Tensor = self.dropout(self.head.embed(tokens))
         return vectors
 
-    def encode(self, source: Tensor, source_length: Tensor) -> DecoderState:
+    def encode(self, source: Tensor, source_length: Tensor) -> AttentionState:
         self.head.begin()
         padding = torch.arange(source.shape[1], device=source.device) >= source_length.unsqueeze(1)  # [B, S]
         states = self.embed(source.masked_fill(padding, PAD))  # [B, S, H]
@@ -49,21 +48,21 @@ class AttentionGru(nn.Module):
             states, last = layer(self.dropout(states) if depth else states, padding)
             hidden.append(torch.tanh(start(last)).to(last.dtype))
         bias = torch.zeros_like(states[..., 0]).masked_fill(padding, float("-inf"))
-        return DecoderState(torch.stack(hidden, 1), states, self.decoder.keys(states), bias)
+        return AttentionState(torch.stack(hidden, 1), states, self.decoder.keys(states), bias)
 
-    def step(self, state: DecoderState, tokens: Tensor) -> tuple[DecoderState, Tensor]:
+    def step(self, state: AttentionState, tokens: Tensor) -> tuple[AttentionState, Tensor]:
         hidden, features = self.read(state, tokens.unsqueeze(1))
         return state._replace(hidden=hidden[0].transpose(0, 1)), features[:, 0]
 
-    def unroll(self, state: DecoderState, tokens: Tensor) -> Tensor:
+    def unroll(self, state: AttentionState, tokens: Tensor) -> Tensor:
         _, features = self.read(state, tokens)
         return features
 
-    def rollout(self, state: DecoderState, max_length: int) -> AttentionRollout:
+    def rollout(self, state: AttentionState, max_length: int) -> AttentionRollout:
         parts = self.head, self.decoder, self.token_input, self.features
         return AttentionRollout(*parts, self.dropout.rate if self.training else 0.0, state, max_length)
 
-    def read(self, state: DecoderState, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    def read(self, state: AttentionState, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Each layer's states [T, L, B, H] and the features [B, T, H] after each of the tokens [B, T]."""
         vectors = self.embed(tokens)  # [B, T, H]
         start = state.hidden.transpose(0, 1)  # [L, B, H]

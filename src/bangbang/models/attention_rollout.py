@@ -11,16 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bangbang.heads import VocabularyHead
-from bangbang.models.attention_decoder import AttentionDecoder, Memory, Tape
+from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Memory, Tape
 from bangbang.models.dropout import keep_mask
 from bangbang.models.known import known_linear
-from bangbang.models.protocol import DecoderState
 
 
 class Segment:
     """Steps of the same rows, and their noise."""
 
-    def __init__(self, state: DecoderState, start: Tensor, rows: Tensor | None, max_length: int) -> None:
+    def __init__(self, state: AttentionState, start: Tensor, rows: Tensor | None, max_length: int) -> None:
         self.memory = Memory(state.memory, state.keys, state.bias)
         self.rows = rows  # which rows of the segment before these are; None for the first
         self.tape = Tape(max_length, start, self.memory)
@@ -39,7 +38,7 @@ class AttentionRollout:
         token_input: nn.Linear,
         to_features: nn.Linear,
         dropout: float,
-        state: DecoderState,
+        state: AttentionState,
         max_length: int,
     ) -> None:
         self.head, self.decoder, self.token_input, self.to_features = head, decoder, token_input, to_features

@@ -1,24 +1,24 @@
 """What training and decoding ask of a model, whatever its kind."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol, Self, TypeVar
 
 from torch import Tensor
 
 from bangbang.heads import VocabularyHead
 
 
-class DecoderState(NamedTuple):
-    """What a decoder needs to know of one input and the tokens so far. Every field has the batch in front."""
+class DecoderState(Protocol):
+    """What a decoder needs to know of one input and the tokens so far. Every tensor has the batch in front."""
 
-    hidden: Tensor  # [B, L, H] the recurrent layers' states
-    memory: Tensor  # [B, S, M] what attention reads
-    keys: Tensor  # [B, S, H] the memory as attention compares it
-    bias: Tensor  # [B, S] 0, and -inf at padding
+    @property
+    def hidden(self) -> Tensor:
+        """[B, ...] the recurrent state."""
 
-    def select(self, rows: Tensor) -> "DecoderState":
+    def select(self, rows: Tensor) -> Self:
         """The state of the given rows, in that order; rows may repeat."""
-        return DecoderState(*(field.index_select(0, rows) for field in self))
+
+
+State = TypeVar("State", bound=DecoderState)
 
 
 class Rollout(Protocol):
@@ -34,25 +34,22 @@ class Rollout(Protocol):
         """The features of all rows of all steps, one step after the other [N, D], as part of the graph."""
 
 
-class SequenceModel(Protocol):
+class SequenceModel(Protocol[State]):
     @property
     def head(self) -> VocabularyHead: ...
 
-    def encode(self, source: Tensor, source_length: Tensor) -> DecoderState:
-        """The state before the first token, from inputs [B, S]."""
+    def encode(self, source: Tensor, source_length: Tensor) -> State:
+        """The state before the first token, from token ids [B, S] and their lengths, or from image features [B, F]."""
 
-    def step(self, state: DecoderState, tokens: Tensor) -> tuple[DecoderState, Tensor]:
+    def step(self, state: State, tokens: Tensor) -> tuple[State, Tensor]:
         """After the tokens [B]: the next state, and the features [B, D] from which the head scores the next token."""
 
-    def unroll(self, state: DecoderState, tokens: Tensor) -> Tensor:
+    def unroll(self, state: State, tokens: Tensor) -> Tensor:
         """The features [B, T, D] of T steps over known tokens [B, T]: `step` in a loop, done faster."""
 
-    def rollout(self, state: DecoderState, max_length: int) -> Rollout:
+    def rollout(self, state: State, max_length: int) -> Rollout:
         """At most `max_length` steps from the state on."""
 
-    def train(self, mode: bool = True) -> "SequenceModel": ...
+    def train(self, mode: bool = True) -> Self: ...
 
-    def eval(self) -> "SequenceModel": ...
-
-
-__all__: Sequence[str] = ("DecoderState", "Rollout", "SequenceModel")
+    def eval(self) -> Self: ...

@@ -1,13 +1,14 @@
 """Decode a split and score it, beside the lead-words baseline."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bangbang.config import DecodingConfig
-from bangbang.data import Split, Vocabulary
+from bangbang.data import Split, Vocabulary, spread
 from bangbang.decoding import generate
 from bangbang.models import SequenceModel
 from bangbang.training.run import Run
@@ -20,7 +21,7 @@ class Decoded(NamedTuple):
 
 
 def decode_split(
-    model: SequenceModel,
+    model: SequenceModel[Any],
     vocabulary: Vocabulary,
     split: Split,
     decoding: DecodingConfig,
@@ -31,11 +32,15 @@ def decode_split(
     device: torch.device | str = "cpu",
     done: Callable[[int], object] = lambda lines: None,
 ) -> Decoded:
-    """The model's outputs for the split's first `limit` rows (0: all), from their raw text."""
+    """The model's outputs for the split's first `limit` rows (0: all), from their raw text or their images."""
     rows = slice(0, limit or len(split))
     sources = split.sources(rows)
-    ids = [tokens[:max_source_length] for tokens in vocabulary.encode_batch(sources)]
-    hypotheses = generate(model, ids, decoding, max_length, seed=seed, device=device, done=done)
+    inputs: Tensor | list[list[int]]
+    if split.has_images:
+        inputs = split.features(rows)
+    else:
+        inputs = [tokens[:max_source_length] for tokens in vocabulary.encode_batch(sources)]
+    hypotheses = generate(model, inputs, decoding, max_length, seed=seed, device=device, done=done)
     outputs = [vocabulary.decode(best[0].tokens) for best in hypotheses]
     return Decoded(sources, split.references(rows), outputs)
 
@@ -63,6 +68,6 @@ def lead_words(sources: Sequence[str], count: int) -> list[str]:
 
 def headline_words(train: Split, sample: int = 2000) -> int:
     """The mean number of words of the training references, from an even sample: how long a lead baseline should be."""
-    rows = np.linspace(0, len(train) - 1, min(sample, len(train))).astype(np.int64)
+    rows = spread(len(train), sample)
     lengths = [len(reference.split()) for references in train.references(rows) for reference in references]
     return max(1, round(float(np.mean(lengths))))

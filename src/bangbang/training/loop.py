@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from bangbang import config as configs
 from bangbang.config import Config
-from bangbang.data import Batch, Corpus, prepare
+from bangbang.data import Batch, Corpus, prepare, spread
 from bangbang.errors import InputError
+from bangbang.models import ShowAndTell
 from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
-from bangbang.rewards import DocumentFrequency, build_reward
 from bangbang.training import checkpoint
 from bangbang.training.checkpoint import Progress
 from bangbang.training.clipping import clip_gradients
@@ -28,14 +28,16 @@ from bangbang.training.journal import Example, Journal
 from bangbang.training.learner import Learner
 from bangbang.training.monitor import Monitor
 from bangbang.training.optimizer import build_optimizer, learning_rate
+from bangbang.training.reward import run_reward
 from bangbang.training.run import Run
-from bangbang.training.scoring import quick_scores
+from bangbang.training.scoring import scorer_for
 from bangbang.training.stopping import StopRequest
 from bangbang.training.stream import BatchStream
 
 # What may change when a run is resumed: how long it goes on, not what it is.
 BUDGET = {"training.max_steps", "training.max_minutes", "training.patience", "training.keep_checkpoints"}
 SAMPLES = 10
+OBSERVED_IMAGES = 10_000  # at most, for the mean and deviation of their features
 
 
 class Outcome(NamedTuple):
@@ -85,16 +87,19 @@ class Trainer:
 
     def __init__(self, run: Run, corpus: Corpus, accelerator: Accelerator) -> None:
         self.run, self.config, self.accelerator = run, run.config, accelerator
-        self.valid_split = corpus.split("valid")
+        self.valid_split, self.scorer = corpus.split("valid"), scorer_for(run.config)
         self.stream = BatchStream(
-            corpus.split("train"),
+            corpus.split("train", self.config.data.all_references),
             self.config.training,
             accelerator.process_index,
             accelerator.num_processes,
             accelerator.device,
         )
         torch.manual_seed(seed_for(self.config.training.seed, "weights"))
-        self.model = run.build_model().to(accelerator.device)
+        self.model = run.build_model()
+        if isinstance(self.model, ShowAndTell):
+            self.model.observe(self.stream.split.features(spread(len(self.stream.split), OBSERVED_IMAGES)))
+        self.model = self.model.to(accelerator.device)
         self.optimizer = build_optimizer(self.model.parameters(), self.config.optimizer)
         self.progress = Progress()
         whole = checkpoint.complete(run.checkpoints)
@@ -104,7 +109,7 @@ class Trainer:
             self.progress = checkpoint.read_progress(newest)
             checkpoint.load_model(newest, self.model)
             checkpoint.load_optimizer(newest, self.model, self.optimizer)
-        reward = build_reward(self.config.reward, run.vocabulary.texts(), self.document_frequency)
+        reward = run_reward(run, lambda: self.stream.split)
         objective = Objective(self.config.objective, reward, self.config.data.max_target_length)
         self.learner = accelerator.prepare(Learner(self.model, objective))
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
@@ -142,14 +147,6 @@ class Trainer:
         out_of_time = 0 < limits.max_minutes * 60 <= progress.seconds
         out_of_patience = 0 < limits.patience <= progress.validations_since_best
         return progress.step >= limits.max_steps or out_of_time or out_of_patience
-
-    def document_frequency(self) -> DocumentFrequency:
-        """Of the training references, whose tokens are the vocabulary's."""
-        vocabulary, split = self.run.vocabulary, self.stream.split
-        rows = split.references(slice(0, len(split)))
-        return DocumentFrequency.count(
-            [[vocabulary.token(index) for index in ids] for ids in vocabulary.encode_batch(texts)] for texts in rows
-        )
 
     def take_step(self, batch: Batch) -> tuple[Tensor, Tensor, Diagnostics, int]:
         """One update. Returns the mean loss of a position, the gradient's norm, what the targets were like and the
@@ -196,7 +193,7 @@ class Trainer:
             seed=limits.seed,
             device=self.accelerator.device,
         )
-        scores = quick_scores(decoded.outputs, decoded.references)
+        scores = self.scorer.quick(decoded.outputs, decoded.references)
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
         better = self.progress.best_step == 0 or scores[limits.metric] > self.progress.best_score
         self.progress = self.progress._replace(

@@ -9,6 +9,7 @@ from rich.progress import Progress as Bar
 
 from bangbang.config import TrainingConfig
 from bangbang.training.checkpoint import Progress
+from bangbang.training.scoring import shown
 
 QUIET_SECONDS = 30
 
@@ -60,7 +61,7 @@ class Monitor:
     def report(self, progress: Progress, scores: dict[str, float], better: bool) -> None:
         """A line for each validation."""
         name = self.limits.metric
-        self.metric = f"{name} {scores[name]:.2f}  "
-        table = "  ".join(f"{metric} {score:.2f}" for metric, score in scores.items())
-        best = "best so far" if better else f"best {progress.best_score:.2f} at step {progress.best_step}"
+        self.metric = f"{name} {shown(name, scores[name])}  "
+        table = "  ".join(f"{metric} {shown(metric, score)}" for metric, score in scores.items())
+        best = "best so far" if better else f"best {shown(name, progress.best_score)} at step {progress.best_step}"
         self.say(f"step {progress.step}  validation {table}  ({best} by {name})")

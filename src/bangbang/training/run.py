@@ -9,7 +9,7 @@ from bangbang.config import Config
 from bangbang.data import Corpus, Vocabulary, prepare
 from bangbang.errors import InputError
 from bangbang.files import write_whole
-from bangbang.models import AttentionGru
+from bangbang.models import AttentionGru, ShowAndTell
 from bangbang.training import checkpoint
 
 
@@ -59,8 +59,24 @@ class Run:
             return Corpus.open(folder)
         return prepare(self.config.data, self.config.vocabulary)
 
-    def build_model(self) -> AttentionGru:
-        return AttentionGru(len(self.vocabulary), self.config.model)
+    @property
+    def image_features(self) -> dict[str, Any] | None:
+        """Of a run on images: the `folder`, `encoder` and `size` of their features."""
+        facts: dict[str, Any] | None = self.corpus_facts.get("features")
+        return facts
+
+    def build_model(self) -> AttentionGru | ShowAndTell:
+        images, config = self.image_features, self.config.model
+        if (images is None) != (config.kind == "attention_gru"):
+            reads, given = ("images", "texts") if images is None else ("texts", "images")
+            other = "attention_gru" if images is None else "show_and_tell"
+            raise InputError(
+                f"model.kind = {config.kind!r} reads {reads}, but the sources of {self.config.data.corpus} are "
+                f"{given}; set model.kind={other}"
+            )
+        if images is None:
+            return AttentionGru(len(self.vocabulary), config)
+        return ShowAndTell(len(self.vocabulary), int(images["size"]), config)
 
     def checkpoint(self, which: str = "best") -> Path:
         """A checkpoint's folder: `best`, `last`, or a step number."""
@@ -80,7 +96,7 @@ class Run:
             raise InputError(f"{self.folder}: no checkpoint {which!r}; there are best, last and steps {steps}")
         return named[0]
 
-    def load_model(self, which: str = "best") -> AttentionGru:
+    def load_model(self, which: str = "best") -> AttentionGru | ShowAndTell:
         model = self.build_model()
         checkpoint.load_model(self.checkpoint(which), model)
         return model.eval()

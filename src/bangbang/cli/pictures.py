@@ -1,0 +1,154 @@
+"""Captions of image files by one or several runs, as lines or as a gallery page."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bangbang.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL import Image
+    from torch import Tensor
+
+    from bangbang.decoding import Hypothesis
+    from bangbang.features import Encoder
+    from bangbang.training import Run
+
+PAGE_PIXELS = 480  # of a picture's longer side on the page, at most: enough for screens of double density
+
+
+class Picture(NamedTuple):
+    path: Path
+    image: "Image.Image"
+    """Made smaller, for the page."""
+    features: "dict[str, Tensor]"
+    """By encoder. [F]"""
+
+
+class Said(NamedTuple):
+    """What a run says of one picture, best first."""
+
+    hypotheses: "list[Hypothesis]"
+    texts: list[str]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """`bangbang generate RUN [RUN ...] --image FILE [FILE ...]`."""
+    from bangbang.features import open_encoder
+    from bangbang.files import write_whole
+    from bangbang.training import Run
+
+    runs = [Run.open(folder) for folder in arguments.runs]
+    encoders = {name: open_encoder(name) for name in {encoder_name(each, arguments.encoder) for each in runs}}
+    pictures, unreadable = read_pictures(image_files(arguments.image), encoders)
+    if pictures:
+        said = [caption(each, pictures, arguments) for each in runs]
+        if arguments.html:
+            from bangbang.cli.gallery import page
+
+            titles = [f"{name}: {method(each)}" for name, each in zip(names(runs), runs, strict=True)]
+            columns = [(title, [one.texts for one in column]) for title, column in zip(titles, said, strict=True)]
+            write_whole(arguments.html, page(pictures, columns))
+            print(f"{arguments.html}: {len(pictures)} pictures, {len(runs)} runs", file=sys.stderr)
+        else:
+            write(pictures, runs, said, arguments)
+    if unreadable:
+        raise InputError(f"{len(unreadable)} of {len(pictures) + len(unreadable)} images left out: {unreadable[0]}")
+    return 0
+
+
+def encoder_name(run: "Run", given: str | None) -> str:
+    """The encoder that made the features the run was trained on."""
+    facts = run.image_features
+    if facts is None:
+        raise InputError(f"{run.folder}: reads text, not images; leave out --image")
+    name = given or str(facts["encoder"])
+    if not name:
+        raise InputError(f"{run.folder}: its features do not say which encoder made them; add --encoder NAME")
+    return name
+
+
+def image_files(given: Sequence[Path]) -> list[Path]:
+    """Files as given; of a folder, all images below it."""
+    from bangbang.features import image_names
+
+    files: list[Path] = []
+    for path in given:
+        files += [path / name for name in image_names(path)] if path.is_dir() else [path]
+    if not files:
+        raise InputError(f"{given[0]}: no image in it")
+    return files
+
+
+def read_pictures(files: Sequence[Path], encoders: "dict[str, Encoder]") -> tuple[list[Picture], list[str]]:
+    """The images that can be read, with their features; and why the others cannot, which stderr is told as well."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from bangbang.features import UnreadableImageError, read_image
+
+    pictures, unreadable = [], []
+    console = Console(stderr=True)
+    for path in track(files, "reading images", console=console, transient=True, disable=not console.is_terminal):
+        try:
+            image = read_image(path)
+        except UnreadableImageError as error:
+            unreadable.append(str(error))
+            print(f"bangbang: left out: {error}", file=sys.stderr)
+            continue
+        # in half precision, as `bangbang features` keeps them
+        rows = {name: encoder.encode([image])[0].half().float() for name, encoder in encoders.items()}
+        image.thumbnail((PAGE_PIXELS, PAGE_PIXELS))
+        pictures.append(Picture(path, image, rows))
+    return pictures, unreadable
+
+
+def caption(run: "Run", pictures: Sequence[Picture], arguments: argparse.Namespace) -> list[Said]:
+    """What a run says of each picture."""
+    import torch
+
+    from bangbang.cli.generate import decoding_config
+    from bangbang.decoding import generate
+
+    name = encoder_name(run, arguments.encoder)
+    features = torch.stack([picture.features[name] for picture in pictures])  # [N, F]
+    model = run.load_model(arguments.checkpoint)
+    size = (run.image_features or {})["size"]
+    if features.shape[1] != size:
+        raise InputError(f"{run.folder}: reads {size} features, but {name} gives {features.shape[1]}")
+    decoding, length = decoding_config(run.config.decoding, arguments), run.config.data.max_target_length
+    found = generate(model, features, decoding, length, arguments.nbest, arguments.seed)
+    return [Said(each, [run.vocabulary.decode(one.tokens) for one in each]) for each in found]
+
+
+def names(runs: "Sequence[Run]") -> list[str]:
+    """A short name for each run: its folder's, or its path where two are called the same."""
+    last = [run.folder.absolute().name for run in runs]
+    return last if len(set(last)) == len(last) else [str(run.folder) for run in runs]
+
+
+def method(run: "Run") -> str:
+    """How a run was trained, in a word or two."""
+    objective = run.config.objective
+    return f"{objective.kind} p_drop={objective.p_drop:g}" if objective.kind == "bbspg" else objective.kind
+
+
+def write(pictures: list[Picture], runs: "list[Run]", said: list[list[Said]], arguments: argparse.Namespace) -> None:
+    """A line for each caption: file, run (if there are several), score (if asked for), text."""
+    for place, picture in enumerate(pictures):
+        for name, column in zip(names(runs), said, strict=True):
+            hypotheses, texts = column[place]
+            if arguments.json:
+                outputs = [
+                    {"text": text, "score": each.score, "log_prob": each.log_prob}
+                    for text, each in zip(texts, hypotheses, strict=True)
+                ]
+                print(json.dumps({"image": str(picture.path), "run": name, "outputs": outputs}, ensure_ascii=False))
+                continue
+            for text, each in zip(texts, hypotheses, strict=True):
+                columns = [str(picture.path), *([name] if len(runs) > 1 else [])]
+                columns += [f"{each.score:.4f}"] if arguments.scores else []
+                print("\t".join([*columns, text]))

@@ -1,0 +1,65 @@
+"""Any image file as upright RGB, or a reason why not."""
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bangbang.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff")
+MAX_PIXELS = 200_000_000  # more would not fit into a small machine's memory three times over
+ROOM = 1024  # pixels: JPEGs are decoded no larger than needed for a short side of this
+
+
+class UnreadableImageError(InputError):
+    """An image file that cannot be used, and why."""
+
+
+def pillow() -> Any:
+    """The Pillow package."""
+    try:
+        import PIL.Image
+        import PIL.ImageDraw
+        import PIL.ImageOps
+    except ImportError:
+        raise InputError("images need Pillow: pip install 'bangbang[captions]'") from None
+    return PIL
+
+
+def read_image(path: Path) -> "Image.Image":
+    """The image as a person sees it: turned as its EXIF data say, on white where transparent, first frame, in RGB."""
+    library = pillow()
+    try:
+        with warnings.catch_warnings(), library.Image.open(path) as image:
+            warnings.simplefilter("ignore")  # of large sizes, which are judged below, and of odd EXIF data
+            width, height = image.size
+            if width * height > MAX_PIXELS:
+                raise UnreadableImageError(f"{path}: {width} x {height} pixels; at most {MAX_PIXELS:,} are read")
+            if min(width, height) > ROOM:
+                image.draft("RGB", (width * ROOM // min(width, height), height * ROOM // min(width, height)))
+            return to_rgb(library.ImageOps.exif_transpose(image), library)
+    except FileNotFoundError:
+        raise UnreadableImageError(f"{path}: no such file") from None
+    except library.Image.DecompressionBombError:
+        raise UnreadableImageError(f"{path}: too many pixels; at most {MAX_PIXELS:,} are read") from None
+    except UnreadableImageError:
+        raise
+    except Exception as error:  # damaged files fail anywhere in Pillow's decoders: OSError, SyntaxError, struct.error
+        reason = "not an image" if isinstance(error, library.UnidentifiedImageError) else f"damaged image ({error})"
+        raise UnreadableImageError(f"{path}: {reason}") from None
+
+
+def to_rgb(image: "Image.Image", library: Any) -> "Image.Image":
+    """Any mode of Pillow's as RGB."""
+    if image.mode.startswith("I"):  # 16-bit grey: Pillow's own conversion would clip it to white
+        image = image.convert("I").point(lambda value: value / 256, "L")
+    if image.mode == "F":
+        image = image.point(lambda value: value, "L")
+    if "A" in image.mode or "a" in image.mode or "transparency" in image.info:
+        image = image.convert("RGBA")
+        white = library.Image.new("RGBA", image.size, (255, 255, 255, 255))
+        image = library.Image.alpha_composite(white, image)
+    return image.convert("RGB")

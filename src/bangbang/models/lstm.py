@@ -1,0 +1,103 @@
+"""A long short-term memory with a backward pass of its own: few tensor operations per time step.
+
+    i, f, o = σ(x + U h)      g = tanh(x + U h)      c' = f ⊙ c + i ⊙ g      h' = o ⊙ tanh(c')
+
+with x = W x_t + b from the input. Gates lie side by side in the order i, f, o, g. The products with the input and all
+weight gradients are taken once for all time steps.
+
+Shapes: B batch, T time, H units. Time comes first in what is kept.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+from bangbang.models.gru import full_precision, initial_weight
+
+
+class Tape:
+    """Everything the backward pass needs of at most T steps. Their input products are written into `x`."""
+
+    def __init__(self, time: int, hidden: Tensor, cell: Tensor) -> None:
+        batch, units = hidden.shape
+        self.units = units
+        self.x = hidden.new_empty(time, batch, 4 * units)  # input products; then the gates; dx in the backward pass
+        self.states, self.cells = (hidden.new_empty(time + 1, batch, units) for _ in range(2))
+        self.states[0], self.cells[0] = hidden, cell
+        self.bent = hidden.new_empty(time, batch, units)  # tanh(c')
+
+    def forward(self, t: int, recurrent: Tensor) -> None:
+        gates, size = self.x[t].addmm_(self.states[t], recurrent.t()), self.units
+        gates[:, : 3 * size].sigmoid_()
+        i, f, o, g = gates.chunk(4, 1)
+        g.tanh_()
+        torch.mul(f, self.cells[t], out=self.cells[t + 1]).addcmul_(i, g)
+        torch.tanh(self.cells[t + 1], out=self.bent[t])
+        torch.mul(o, self.bent[t], out=self.states[t + 1])
+
+    def backward(self, t: int, dh: Tensor, dc: Tensor) -> Tensor:
+        """Turns the gates of step t into dx, from the gradients of h' and c'; returns that of c."""
+        (i, f, o, g), bent, size = self.x[t].chunk(4, 1), self.bent[t], self.units
+        dc = dc + torch.ops.aten.tanh_backward(dh * o, bent)
+        through = torch.cat((dc * g, dc * self.cells[t], dh * bent), 1)
+        dg, carried = dc * i, dc * f
+        torch.ops.aten.sigmoid_backward.grad_input(through, self.x[t, :, : 3 * size], grad_input=through)
+        torch.ops.aten.tanh_backward.grad_input(dg, g, grad_input=g)
+        self.x[t, :, : 3 * size] = through
+        return carried
+
+    def cut(self, time: int) -> None:
+        """Forget the room for steps after the first `time`."""
+        self.x, self.states, self.cells = self.x[:time], self.states[: time + 1], self.cells[: time + 1]
+
+
+class _Steps(torch.autograd.Function):
+    """States [T, B, H] and the last cell [B, H] of the steps on a tape; those already taken are not taken again."""
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, gates: Tensor, hidden: Tensor, cell: Tensor, recurrent: Tensor, tape: Tape, taken: bool
+    ) -> tuple[Tensor, Tensor]:
+        if not taken:
+            tape.x.copy_(gates)
+            for t in range(len(gates)):
+                tape.forward(t, recurrent)
+        ctx.save_for_backward(recurrent)
+        ctx.tape = tape  # type: ignore[attr-defined]
+        # copies: the tape's own tensors, as outputs of a node that holds the tape, would be a cycle that nothing frees
+        return tape.states[1:].clone(), tape.cells[-1].clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, dstates: Tensor, dlast: Tensor) -> tuple[Tensor | None, ...]:
+        (recurrent,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        tape: Tape = ctx.tape  # type: ignore[attr-defined]
+        dh, dc = torch.zeros_like(dlast), dlast
+        for t in reversed(range(len(dstates))):
+            dc = tape.backward(t, dh + dstates[t], dc)
+            dh = tape.x[t] @ recurrent
+        drecurrent = tape.x.flatten(0, 1).t() @ tape.states[:-1].flatten(0, 1)
+        return tape.x, dh, dc, drecurrent, None, None
+
+
+class Lstm(nn.Module):
+    """One layer from inputs of size H to states of size H."""
+
+    def __init__(self, units: int) -> None:
+        super().__init__()
+        self.input = nn.Linear(units, 4 * units)
+        self.recurrent = initial_weight(4 * units, units)
+        with torch.no_grad():
+            self.input.bias.zero_()
+            self.input.bias[units : 2 * units] = 1.0  # an open forget gate, so that the image is remembered at first
+
+    def forward(self, inputs: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """States [T, B, H] and the last cell [B, H], from inputs [T, B, H] and the state before them."""
+        with full_precision(inputs):
+            gates = self.input(inputs.to(hidden.dtype))
+            return self.steps(gates, hidden, cell, Tape(len(inputs), hidden.detach(), cell.detach()), taken=False)
+
+    def steps(self, gates: Tensor, hidden: Tensor, cell: Tensor, tape: Tape, taken: bool) -> tuple[Tensor, Tensor]:
+        """The steps of a tape as a node of the graph, taken now or before."""
+        states, last = _Steps.apply(gates, hidden, cell, self.recurrent, tape, taken)  # type: ignore[no-untyped-call]
+        return states, last
