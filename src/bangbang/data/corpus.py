@@ -25,7 +25,7 @@ ENTRIES: dict[str, type] = {
     "drops": dict,
 }
 SIDE_ENTRIES = ("mean_tokens", "unknown_share", "truncated_share")
-FORMAT = 2  # raised when the files or the rules that make them change: older folders are then made anew
+FORMAT = 3  # raised when the files or the rules that make them change: older folders are then made anew
 
 
 class Corpus:
