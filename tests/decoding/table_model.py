@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 
@@ -17,6 +18,10 @@ class TableHead(nn.Module):
 
     def logits(self, features: Tensor) -> Tensor:
         return features.clone()
+
+    def top_k(self, features: Tensor, k: int, forbidden: Tensor) -> tuple[Tensor, Tensor]:
+        best, tokens = features.log_softmax(1).scatter(1, forbidden, -torch.inf).topk(min(k, features.shape[1]))
+        return best, tokens
 
 
 class TableModel(nn.Module):

@@ -88,5 +88,18 @@ def test_candidate_logits_are_those_of_the_whole_layer() -> None:
     torch.testing.assert_close(head.candidate_logits(features, tokens), head.logits(features).gather(1, tokens))
 
 
+def test_top_k_is_that_of_the_whole_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, features = head_of(50), torch.randn(7, 5)
+    exact = head.logits(features).log_softmax(1).detach()
+    monkeypatch.setattr(sampling, "chunk_rows", lambda vocabulary: 3)
+    best, tokens = head.top_k(features, 4)
+    torch.testing.assert_close(best, exact.topk(4).values)
+    torch.testing.assert_close(exact.gather(1, tokens), best)
+    first = tokens[:, :1]
+    others, _ = head.top_k(features, 4, forbidden=first)
+    torch.testing.assert_close(others[:, :3], best[:, 1:])
+    assert head.top_k(features, 99)[0].shape == (7, 50)
+
+
 def test_no_rows_draw_nothing() -> None:
     assert head_of(50).sample(torch.zeros(0, 5), torch.zeros(0)).tokens.shape == (0,)

@@ -10,7 +10,7 @@ from torch import Tensor
 from bangbang.bench.naive import naive_loss
 from bangbang.config import ModelConfig, ObjectiveConfig, OptimizerConfig
 from bangbang.data import Batch
-from bangbang.models import AttentionGru
+from bangbang.models import AttentionGru, ShowAndTell
 from bangbang.objectives import Objective
 from bangbang.rewards import Dup, Eos, RougeN, Sum
 from bangbang.symbols import EOS, PAD
@@ -19,6 +19,7 @@ from bangbang.training.learner import Learner
 from bangbang.training.optimizer import build_optimizer
 
 REWARD = Sum(RougeN(3), Dup(), Eos())
+IMAGE_FEATURES = 1280
 Method = Literal["mle", "bbspg", "naive", "pg"]
 
 
@@ -28,7 +29,7 @@ class Contender:
     def __init__(self, name: Method, arguments: argparse.Namespace) -> None:
         self.name, self.arguments, self.settings = name, arguments, OptimizerConfig(learning_rate=1e-12)
         torch.manual_seed(arguments.seed)
-        self.model = AttentionGru(arguments.vocab, ModelConfig(arguments.layers, arguments.dim))
+        self.model = build_model(arguments)
         with torch.no_grad():
             # `</s>` as likely as in a model that knows how long headlines are
             self.model.head.bias[EOS] += math.log(arguments.vocab / arguments.mean_length)
@@ -61,11 +62,21 @@ class Contender:
         return sum(self.positions) / len(self.positions)
 
 
+def build_model(arguments: argparse.Namespace) -> AttentionGru | ShowAndTell:
+    config = ModelConfig(kind=arguments.model, layers=arguments.layers, units=arguments.dim)
+    if config.kind == "attention_gru":
+        return AttentionGru(arguments.vocab, config)
+    return ShowAndTell(arguments.vocab, IMAGE_FEATURES, config)
+
+
 def random_batch(arguments: argparse.Namespace) -> Batch:
     """Random tokens; references of like length, as batches bucketed by length have."""
     rows, longest = arguments.batch, arguments.max_length
     generator = torch.Generator().manual_seed(arguments.seed)
-    source = torch.randint(EOS + 2, arguments.vocab, (rows, arguments.source_length), generator=generator)
+    if arguments.model == "attention_gru":
+        source = torch.randint(EOS + 2, arguments.vocab, (rows, arguments.source_length), generator=generator)
+    else:
+        source = torch.randn(rows, IMAGE_FEATURES, generator=generator)
     lengths = (arguments.mean_length + torch.randn(rows, generator=generator)).round().long().clamp(2, longest)
     target = torch.randint(EOS + 2, arguments.vocab, (rows, int(lengths.max())), generator=generator)
     place = torch.arange(target.shape[1])

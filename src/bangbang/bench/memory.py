@@ -19,19 +19,18 @@ if TYPE_CHECKING:
 
 HELP = "the memory of a step by SPG against MLE, PG and the naive way"
 MEGABYTE = 2**20
-SHAPE = ("vocab", "dim", "layers", "batch", "source_length", "max_length", "mean_length", "p_drop", "seed")
 
 add_arguments = step.add_arguments
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {name: {"extra_memory_mb": extra_megabytes(name, arguments)} for name in arguments.methods}
-    return {**result, "shape": {key: getattr(arguments, key) for key in SHAPE}}
+    return {**result, "shape": {key: getattr(arguments, key) for key in step.SHAPE}}
 
 
 def extra_megabytes(name: str, arguments: argparse.Namespace) -> float:
     """The peak of a step of this method, in a process that does nothing else."""
-    shape = json.dumps({key: getattr(arguments, key) for key in SHAPE})
+    shape = json.dumps({key: getattr(arguments, key) for key in step.SHAPE})
     command = [sys.executable, "-m", "bangbang.bench.memory", name, shape]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 

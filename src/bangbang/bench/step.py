@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 HELP = "a step by SPG against MLE, PG and the naive way"
+SHAPE = ("model", "vocab", "dim", "layers", "batch", "source_length", "max_length", "mean_length", "p_drop", "seed")
 METHODS = ("mle", "bbspg", "naive", "pg")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", choices=("attention_gru", "show_and_tell"), default="attention_gru")
     parser.add_argument("--vocab", type=int, default=10_000)
     parser.add_argument("--dim", type=int, default=256, help="units and features")
     parser.add_argument("--layers", type=int, default=1)
@@ -67,8 +69,12 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         for row in result.values():
             row["ratio_per_step"] = row["seconds_per_step"] / result["mle"]["seconds_per_step"]
             row["ratio_per_position"] = row["seconds_per_position"] / result["mle"]["seconds_per_position"]
-    shape = {key: value for key, value in vars(arguments).items() if isinstance(value, int | float) and key != "json"}
-    return {**result, "shape": shape, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    return {
+        **result,
+        "shape": {key: getattr(arguments, key) for key in SHAPE},
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
 
 
 def table(result: dict[str, Any]) -> "RenderableType":

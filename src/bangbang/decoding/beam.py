@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bangbang.config import DecodingConfig
-from bangbang.decoding.hypothesis import Hypothesis, forbid
+from bangbang.decoding.hypothesis import Hypothesis, forbidden
 from bangbang.models.protocol import SequenceModel, State
 from bangbang.symbols import BOS, EOS
 
@@ -45,12 +45,13 @@ class BeamSearch(Generic[State]):
     def extend(self, length: int) -> None:
         """One more token for every prefix: the 2K best extensions hold at least K that do not end."""
         self.state, features = self.model.step(self.state, self.last)
-        log_probs = forbid(self.model.head.logits(features).log_softmax(1), self.last, self.config)
-        totals = (self.scores.view(-1, 1) + log_probs).view(len(self.inputs), -1)  # [B, K·V]
-        best, index = totals.topk(2 * self.beam)
-        vocabulary = log_probs.shape[1]
-        origin = torch.div(index, vocabulary, rounding_mode="floor")  # [B, 2K] which prefix
-        token = index - origin * vocabulary
+        # the 2K best of all prefixes of an input are among the 2K best of each
+        log_probs, tokens = self.model.head.top_k(features, 2 * self.beam, forbidden(self.last, self.config))
+        each = log_probs.shape[1]
+        totals = (self.scores.view(-1, 1) + log_probs).view(len(self.inputs), -1)  # [B, K·2K]
+        best, index = totals.topk(min(2 * self.beam, totals.shape[1]))
+        origin = torch.div(index, each, rounding_mode="floor")  # [B, 2K] which prefix
+        token = tokens.view(len(self.inputs), -1).gather(1, index)
         ends = token == EOS
         self.collect(best, origin, ends, length)
         keep = torch.argsort(ends.int(), dim=1, stable=True)[:, : self.beam]  # the best K that go on

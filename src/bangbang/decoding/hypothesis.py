@@ -21,11 +21,8 @@ class Hypothesis(NamedTuple):
     """What hypotheses of one input are ranked by."""
 
 
-def forbid(log_probs: Tensor, previous: Tensor, config: DecodingConfig) -> Tensor:
-    """log p [R, V] + W·DUP with W = ∞, and -inf for what must never be generated; changes `log_probs` in place."""
-    log_probs[:, [PAD, BOS]] = -torch.inf
-    if not config.unknown:
-        log_probs[:, UNK] = -torch.inf
-    if config.dup:
-        log_probs.scatter_(1, previous.unsqueeze(1), -torch.inf)
-    return log_probs
+def forbidden(previous: Tensor, config: DecodingConfig) -> Tensor:
+    """The tokens [R, F] that may not come after `previous` [R]: W·DUP with W = ∞, and what is never generated."""
+    never = [PAD, BOS] if config.unknown else [PAD, BOS, UNK]
+    tokens = torch.tensor(never, device=previous.device).expand(len(previous), -1)
+    return torch.cat((tokens, previous.unsqueeze(1)), 1) if config.dup else tokens

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bangbang.config import DecodingConfig
-from bangbang.decoding.hypothesis import Hypothesis, forbid
+from bangbang.decoding.hypothesis import Hypothesis, forbidden
 from bangbang.models.protocol import SequenceModel, State
 from bangbang.symbols import BOS, EOS
 
@@ -45,7 +45,8 @@ def sample(
     for t in range(max_length):
         state, features = model.step(state, last)
         log_p = model.head.logits(features).log_softmax(1)
-        allowed = truncate(forbid(log_p.clone(), last, config) / config.temperature, config.top_k, config.top_p)
+        possible = log_p.scatter(1, forbidden(last, config), -torch.inf)
+        allowed = truncate(possible / config.temperature, config.top_k, config.top_p)
         last = draw(allowed, uniform[rows, t])
         tokens[rows, t] = last
         log_prob[rows] += log_p.gather(1, last.unsqueeze(1)).squeeze(1)

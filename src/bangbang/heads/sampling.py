@@ -69,6 +69,24 @@ def sample_rows(
     return Drawn(tokens, log_q)
 
 
+def top_k_rows(
+    features: Tensor, weight: Tensor, bias: Tensor, k: int, forbidden: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The k largest log p of each row, best first, and their tokens [N, k]; `forbidden` [N, F] tokens have -inf.
+
+    p is the whole softmax: what is forbidden does not make the rest likelier.
+    """
+    k = min(k, len(weight))
+    best, tokens = features.new_empty(len(features), k), features.new_empty(len(features), k, dtype=torch.long)
+    for rows, logits in logit_chunks(features, weight, bias):
+        total = logits.logsumexp(1, keepdim=True)
+        if forbidden is not None:
+            logits.scatter_(1, forbidden[rows], -torch.inf)
+        best[rows], tokens[rows] = logits.topk(k)
+        best[rows] -= total
+    return best, tokens
+
+
 def invert(mass: Tensor, uniform: Tensor) -> Tensor:
     """The token at which each row's cumulative mass [n, V] (of any total) passes `uniform` [n] of it."""
     whole = mass.shape[1] // BLOCK * BLOCK

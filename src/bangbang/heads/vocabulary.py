@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bangbang.heads.log_prob import weighted_log_prob
-from bangbang.heads.sampling import Drawn, Offsets, sample_rows
+from bangbang.heads.sampling import Drawn, Offsets, sample_rows, top_k_rows
 from bangbang.heads.tied import Tied
 from bangbang.symbols import BOS, PAD
 
@@ -63,6 +63,12 @@ class VocabularyHead(nn.Module):
         """The logits [N, K] of a few tokens [N, K] per row; the rest of the vocabulary is not touched."""
         vectors = F.embedding(tokens, self.weight)  # [N, K, D]
         return torch.bmm(vectors, features.to(vectors.dtype).unsqueeze(2)).squeeze(2) + self.bias[tokens]
+
+    @torch.no_grad()
+    def top_k(self, features: Tensor, k: int, forbidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The k largest log p of each row, best first, and their tokens [N, k]; `forbidden` [N, F] tokens have -inf."""
+        with torch.autocast(features.device.type, enabled=False):
+            return top_k_rows(features.to(self.weight.dtype), self.weight, self.bias, k, forbidden)
 
     @torch.no_grad()
     def sample(
