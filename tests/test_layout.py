@@ -20,8 +20,21 @@ ALLOWED = {
     "objectives": {"rewards", "heads"},
     "decoding": {"models", "heads", "rewards"},
     "training": {"objectives", "decoding", "features", "data", "models", "metrics", "heads", "rewards"},
+    "explanation": {"training", "objectives", "decoding", "rewards"},
     "bench": {"training", "objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
-    "cli": {"bench", "training", "objectives", "decoding", "features", "data", "models", "metrics", "heads", "rewards"},
+    "cli": {
+        "bench",
+        "explanation",
+        "training",
+        "objectives",
+        "decoding",
+        "features",
+        "data",
+        "models",
+        "metrics",
+        "heads",
+        "rewards",
+    },
 }
 
 
@@ -49,7 +62,8 @@ def test_every_room_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["train", "--help"], ["features", "--help"], ["generate", "--help"], ["bench", "--help"]]
+    "arguments",
+    [[verb, "--help"] for verb in ("train", "features", "generate", "explain", "bench")] + [["--help"]],
 )
 def test_help_does_not_wait_for_torch(arguments: list[str]) -> None:
     code = (

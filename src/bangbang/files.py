@@ -10,13 +10,13 @@ from pathlib import Path
 from bangbang.errors import InputError
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file, UTF-8, in place of what was there."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file, text as UTF-8, in place of what was there."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.chmod(0o666 & ~umask())

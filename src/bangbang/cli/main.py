@@ -20,6 +20,7 @@ VERBS = {
     "train": "train a model as a config says",
     "evaluate": "decode a split of a run's corpus and score it",
     "generate": "read lines, write what a run's model generates for them",
+    "explain": "show token by token what a run trains on",
     "score": "score texts against references: ROUGE, coco-caption, BLEU, chrF, TER",
     "compare": "compare two systems' texts, with significance",
     "bench": "measure speed as ratios, on this machine",

@@ -19,7 +19,6 @@ from bangbang.errors import InputError
 from bangbang.models import ShowAndTell
 from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
-from bangbang.rewards import DocumentFrequency, build_reward
 from bangbang.training import checkpoint
 from bangbang.training.checkpoint import Progress
 from bangbang.training.clipping import clip_gradients
@@ -29,6 +28,7 @@ from bangbang.training.journal import Example, Journal
 from bangbang.training.learner import Learner
 from bangbang.training.monitor import Monitor
 from bangbang.training.optimizer import build_optimizer, learning_rate
+from bangbang.training.reward import run_reward
 from bangbang.training.run import Run
 from bangbang.training.scoring import scorer_for
 from bangbang.training.stopping import StopRequest
@@ -109,7 +109,7 @@ class Trainer:
             self.progress = checkpoint.read_progress(newest)
             checkpoint.load_model(newest, self.model)
             checkpoint.load_optimizer(newest, self.model, self.optimizer)
-        reward = build_reward(self.config.reward, run.vocabulary.texts(), self.document_frequency)
+        reward = run_reward(run, lambda: self.stream.split)
         objective = Objective(self.config.objective, reward, self.config.data.max_target_length)
         self.learner = accelerator.prepare(Learner(self.model, objective))
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
@@ -147,14 +147,6 @@ class Trainer:
         out_of_time = 0 < limits.max_minutes * 60 <= progress.seconds
         out_of_patience = 0 < limits.patience <= progress.validations_since_best
         return progress.step >= limits.max_steps or out_of_time or out_of_patience
-
-    def document_frequency(self) -> DocumentFrequency:
-        """Of the training references, whose tokens are the vocabulary's."""
-        vocabulary, split = self.run.vocabulary, self.stream.split
-        rows = split.references(slice(0, len(split)))
-        return DocumentFrequency.count(
-            [[vocabulary.token(index) for index in ids] for ids in vocabulary.encode_batch(texts)] for texts in rows
-        )
 
     def take_step(self, batch: Batch) -> tuple[Tensor, Tensor, Diagnostics, int]:
         """One update. Returns the mean loss of a position, the gradient's norm, what the targets were like and the

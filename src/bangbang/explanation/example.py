@@ -1,0 +1,38 @@
+"""The example to explain, as a model of its kind reads it: the one place that knows of texts and images."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bangbang.decoding.generation import Sources
+from bangbang.errors import InputError
+from bangbang.training import Run
+
+
+class Example(NamedTuple):
+    source: str
+    """A text, or an image's name."""
+    inputs: Sources
+    """The same as `generate` takes it, alone."""
+    references: Sequence[str]
+    """The one that the example is made of, then others that the reward sees."""
+
+
+def text_example(run: Run, source: str, reference: str) -> Example:
+    if run.image_features:
+        raise InputError(f"{run.folder}: reads images, not text; leave out SOURCE and choose one by --example N")
+    return Example(source, [source_ids(run, source)], [reference])
+
+
+def validation_example(run: Run, number: int) -> Example:
+    """The `number`-th validation row, counted from 1, with its first reference; with all, if training shows them."""
+    split = run.corpus().split("valid")
+    if not 1 <= number <= len(split):
+        raise InputError(f"--example {number}: the validation split has examples 1 to {len(split)}")
+    row = slice(number - 1, number)
+    (source,), (references,) = split.sources(row), split.references(row)
+    inputs = split.features(row) if split.has_images else [source_ids(run, source)]
+    return Example(source, inputs, references if run.config.data.all_references else references[:1])
+
+
+def source_ids(run: Run, source: str) -> list[int]:
+    return run.vocabulary.encode(source)[: run.config.data.max_source_length]

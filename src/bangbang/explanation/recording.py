@@ -1,0 +1,52 @@
+"""A reward that remembers what it told the sampler."""
+
+import copy
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from bangbang.rewards import Increments, References, RewardState, Sum, look_up
+
+
+class Recording:
+    """The state of a sum of rewards for one example, with all that it gave on the way."""
+
+    def __init__(self, reward: Sum, references: Tensor) -> None:
+        self.state = reward.begin(References.of(references))
+        self.names = [type(part).__name__ for part in reward.parts]
+        self.weights = reward.weights
+        self.increments_at: list[Increments] = []
+        """Before each token: the Δr of the candidates and of the rest."""
+        self.parts_at: list[list[Increments]] = []
+        """The same of each part of the sum, before its weight."""
+        self.main_values: list[float] = []
+        """After each token: R(z_{1:t} | y) of the main reward."""
+
+    @property
+    def parts(self) -> tuple[RewardState, ...]:
+        return self.state.parts
+
+    def increments(self) -> Increments:
+        self.parts_at.append([part.increments() for part in self.parts])
+        self.increments_at.append(self.state.increments())
+        return self.increments_at[-1]
+
+    def advance(self, tokens: Tensor) -> None:
+        self.state.advance(tokens)
+        self.main_values.append(float(self.parts[0].value()))
+
+    def value(self) -> Tensor:
+        return self.state.value()
+
+    def select(self, rows: Tensor) -> Self:
+        """A state of these rows that writes on in the same record."""
+        chosen = copy.copy(self)
+        chosen.state = self.state.select(rows)
+        return chosen
+
+    def parts_of(self, t: int, token: int) -> dict[str, float]:
+        """What each part gave for a token at step t, by the part's name; these add up to its Δr."""
+        asked = torch.tensor([[token]])
+        given = (float(look_up(each, asked)) for each in self.parts_at[t])
+        return {name: weight * value for name, weight, value in zip(self.names, self.weights, given, strict=True)}

@@ -1,0 +1,114 @@
+"""What is explained: a run's model, without dropout, before one example.
+
+Shapes: N targets, T time, D features.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bangbang.decoding import generate
+from bangbang.decoding.generation import collate
+from bangbang.errors import InputError
+from bangbang.explanation.example import Example
+from bangbang.rewards import Sum, repeat
+from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
+from bangbang.training import Run
+from bangbang.training.checkpoint import read_progress
+from bangbang.training.learner import InputDecoder
+from bangbang.training.reward import run_reward
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One source, its reference, and all that an objective takes to make targets of them."""
+
+    run: Run
+    checkpoint: str
+    step: int
+    """The training step that the checkpoint was written after."""
+    source: str
+    """A text, or an image's name."""
+    reference: str
+    output: str
+    """What the model itself writes for the source, by the run's decoding settings."""
+    decoder: InputDecoder[Any]
+    y: Tensor  # [1, T] the reference
+    references: Tensor  # what the reward compares with: [1, T] the same, or [1, M, T] with others
+    reward: Sum
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, run: Run, example: Example, checkpoint: str = "best") -> "Subject":
+        """What is over the model's lengths is cut, as in training."""
+        ids = reference_ids(run, example.references)
+        folder, model = run.checkpoint(checkpoint), run.load_model(checkpoint)
+        (best, *_), *_ = generate(model, example.inputs, run.config.decoding, run.config.data.max_target_length)
+        return cls(
+            run,
+            folder.name,
+            read_progress(folder).step,
+            example.source,
+            example.references[0],
+            run.vocabulary.decode(best.tokens),
+            InputDecoder(model, model.encode(*collate(example.inputs, [0]))),
+            torch.tensor(ids[:1]),
+            pad_references(ids),
+            run_reward(run, lambda: run.corpus().split("train")),
+        )
+
+    @property
+    def max_length(self) -> int:
+        return self.run.config.data.max_target_length
+
+    def word(self, token: int) -> str:
+        """A token as a person reads it: pieces show the space they begin with, bytes that are no text their name."""
+        if token <= UNK:
+            return SYMBOLS[token]
+        text = self.run.vocabulary.decode([token]).replace(" ", "␣")
+        return (
+            text if text.isprintable() and "\N{REPLACEMENT CHARACTER}" not in text else self.run.vocabulary.token(token)
+        )
+
+    def text(self, tokens: list[int]) -> str:
+        return self.run.vocabulary.decode(tokens)
+
+    def rewards(self, targets: Tensor) -> Tensor:
+        """R(z | y) of padded targets [N, T], of the main reward. [N]"""
+        state = repeat(self.reward.parts[0].start(self.references), len(targets))
+        value = state.value()
+        for tokens in targets.unbind(1):
+            state.advance(tokens)
+            # a target that was cut off without `</s>` does not see the padding
+            value = state.value().where(tokens != PAD, value)
+        return value
+
+    @torch.no_grad()
+    def log_probabilities(self, targets: Tensor) -> Tensor:
+        """log p(z | x) of padded targets [N, T]. [N]"""
+        read = torch.cat((torch.full_like(targets[:, :1], BOS), targets[:, :-1]), 1)
+        features = self.decoder.repeat(len(targets)).unroll(read)  # [N, T, D]
+        written = targets != PAD
+        each = torch.zeros(targets.shape)
+        each[written] = self.decoder.head.log_prob(features[written], targets[written])
+        return each.sum(1)
+
+
+def pad_references(sequences: Sequence[Sequence[int]]) -> Tensor:
+    """[1, T], or [1, M, T] where there are several."""
+    rows = torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor(ids) for ids in sequences], batch_first=True, padding_value=PAD
+    )
+    return rows if len(rows) == 1 else rows.unsqueeze(0)
+
+
+def reference_ids(run: Run, texts: Sequence[str]) -> list[list[int]]:
+    """References as training sees them: cut, with `</s>` at the end. One of them must have a known word."""
+    found = [ids[: run.config.data.max_target_length - 1] for ids in run.vocabulary.encode_batch(list(texts))]
+    if all(index == UNK for ids in found for index in ids):
+        trouble = "the run's vocabulary has none of its words" if any(found) else "it is empty"
+        raise InputError(f"the reference {texts[0]!r} can earn no reward: {trouble}")
+    return [[*ids, EOS] for ids in found]

@@ -1,0 +1,188 @@
+"""A trace tells what the sampler, the reward and the model did: each number is found again by other means."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from bangbang.config import ObjectiveConfig, VocabularyConfig
+from bangbang.data import Vocabulary
+from bangbang.explanation import Subject, Trace, trace
+from bangbang.explanation.methods import bang_bang
+from bangbang.explanation.trace import proposal
+from bangbang.objectives import Rules, Settings, spg, token_losses
+from bangbang.rewards import Dup, Eos, RougeN, Sum, dense
+from bangbang.symbols import BOS, EOS, SYMBOLS
+from bangbang.training import Run
+
+HALF = Settings(p_drop=0.5)
+FINITE = Settings(p_drop=0.3, rules=Rules(weight=8.0))
+IN_ORDER = Settings(p_drop=0.5, rules=Rules(ties="reference"))
+COOL = Settings(p_drop=0.5, weight_by_reward=False, rules=Rules(temperature=0.7, top_k=5))
+SEEDS = range(1, 8)
+every_setting = pytest.mark.parametrize(
+    "settings", [HALF, FINITE, IN_ORDER, COOL], ids=["half", "finite", "in order", "cool"]
+)
+
+
+def traces(subject: Subject, settings: Settings) -> list[Trace]:
+    return [trace(subject, settings, seed) for seed in SEEDS]
+
+
+@every_setting
+def test_it_is_the_target_that_training_draws_with_its_loss(subject: Subject, settings: Settings) -> None:
+    for seed in SEEDS:
+        found = trace(subject, settings, seed)
+        generator = torch.Generator().manual_seed(seed)
+        arguments = subject.decoder, subject.reward, subject.references, subject.max_length, settings, generator
+        with torch.no_grad():
+            shipped = spg(*arguments)
+            losses = token_losses(subject.decoder.head, shipped)
+        assert [step.id for step in found.steps if step.in_loss] == shipped.tokens.tolist()
+        assert shipped.diagnostics.sample_tokens == len(found.steps)
+        assert shipped.diagnostics.tied_tokens == sum(step.tied for step in found.steps)
+        assert found.loss == pytest.approx(float(losses.sum()), abs=1e-5)
+
+
+def test_the_model_has_no_dropout(subject: Subject) -> None:
+    assert subject.run.config.model.dropout > 0 and not subject.decoder.model.training
+    assert trace(subject, HALF, 1) == trace(subject, HALF, 1)
+
+
+def test_in_loss_where_w_is_not_zero(subject: Subject) -> None:
+    for seed in SEEDS:
+        coins = torch.rand(2, 1, subject.max_length, generator=torch.Generator().manual_seed(seed))[0, 0]
+        steps = trace(subject, HALF, seed).steps
+        assert [step.in_loss for step in steps] == (coins[: len(steps)] >= 0.5).tolist()
+        assert all(step.in_loss == (step.chosen_by == "reward") for step in steps)
+
+
+@every_setting
+def test_increments_are_the_rewards_own(subject: Subject, settings: Settings) -> None:
+    size = len(subject.run.vocabulary)
+    for found in traces(subject, settings):
+        state = subject.reward.start(subject.references)
+        for step in found.steps:
+            increments = state.increments()
+            delta_r = dense(increments, size)[0]
+            assert step.delta_r == float(delta_r[step.id])
+            assert step.others_delta_r == float(increments.rest)
+            for each in step.candidates:
+                assert each.delta_r == float(delta_r[each.id])
+                assert sum(each.parts.values()) == pytest.approx(each.delta_r, abs=1e-6)
+                assert each.best == (each.delta_r == float(delta_r[EOS:].max()))
+            assert step.best_count == int((delta_r[EOS:] == delta_r[EOS:].max()).sum())
+            state.advance(torch.tensor([step.id]))
+            assert step.reward == pytest.approx(float(state.parts[0].value()))  # type: ignore[attr-defined]
+        assert found.reward == pytest.approx(found.steps[-1].reward)
+
+
+def test_probabilities_are_a_literal_forward_pass(subject: Subject) -> None:
+    model = subject.decoder.model
+    for found in traces(subject, HALF):
+        state, last, log_p = subject.decoder.state, BOS, 0.0
+        for step in found.steps:
+            with torch.no_grad():
+                state, features = model.step(state, torch.tensor([last]))
+                p = (features @ model.head.weight.t() + model.head.bias).softmax(1)[0]
+            assert step.probability == pytest.approx(float(p[step.id]), rel=1e-4, abs=1e-7)
+            assert step.rank == 1 + int((p > p[step.id]).sum())
+            assert step.favourite == subject.word(int(p.argmax()))
+            for each in step.candidates:
+                assert each.probability == pytest.approx(float(p[each.id]), rel=1e-4, abs=1e-7)
+            last, log_p = step.id, log_p + math.log(p[step.id])
+        assert found.log_p == pytest.approx(log_p, rel=1e-4)
+
+
+def test_others_are_all_that_the_reward_does_not_tell_apart(subject: Subject) -> None:
+    for found in traces(subject, HALF):
+        state = subject.reward.start(subject.references)
+        for step in found.steps:
+            known = set(state.increments().tokens[0].tolist())
+            shown = sum(each.probability for each in step.candidates if each.id not in known)
+            assert shown <= step.others_probability + 1e-6
+            assert step.others_probability <= 1
+            state.advance(torch.tensor([step.id]))
+
+
+@every_setting
+def test_what_was_chosen_could_be_drawn(subject: Subject, settings: Settings) -> None:
+    for step in (step for found in traces(subject, settings) for step in found.steps):
+        chosen = [each for each in step.candidates if each.chosen]
+        assert [each.id for each in chosen] == [step.id] and chosen[0].proposal > 0
+        assert sum(each.proposal for each in step.candidates) <= 1 + 1e-5
+        if step.in_loss and math.isinf(settings.rules.weight):
+            assert all(each.best or each.proposal == 0 for each in step.candidates)
+
+
+def test_ties_are_told(subject: Subject) -> None:
+    steps = [step for found in traces(subject, HALF) for step in found.steps]
+    tied = [step for step in steps if step.tied]
+    assert tied and all(step.in_loss and step.best_count > 1 for step in tied)
+    assert any(not step.tied and step.in_loss and step.best_count == 1 for step in steps)
+    for step in tied:
+        best = [each for each in step.candidates if each.best]
+        if len(best) == step.best_count:  # all of them are shown
+            assert sum(each.proposal for each in best) == pytest.approx(1)
+
+
+def test_parts_carry_their_weights(subject: Subject) -> None:
+    weighted = replace(subject, reward=Sum(RougeN(), Dup(), Eos(), weights=[1.0, 0.25, 3.0]))
+    found = [each for step in trace(weighted, Settings(p_drop=0.5)).steps for each in step.candidates]
+    assert all(sum(each.parts.values()) == pytest.approx(each.delta_r, abs=1e-6) for each in found)
+    assert {each.parts["Eos"] for each in found} == {0.0, -3.0} and {each.parts["Dup"] for each in found} == {
+        0.0,
+        -0.25,
+    }
+
+
+def test_the_proposal_is_its_equation() -> None:
+    log_p = torch.tensor([0.1, 0.2, 0.3, 0.4]).log()
+    delta_r = torch.tensor([0.5, 0.1, 0.5, -1.0])
+    ways = [
+        (Rules(), True, [0.25, 0, 0.75, 0]),
+        (Rules(), False, [0.1, 0.2, 0.3, 0.4]),
+        (Rules(ties="reference"), True, [0, 0, 1, 0]),
+        (Rules(top_k=2), False, [0, 0, 3 / 7, 4 / 7]),
+        (Rules(temperature=0.5), False, [1 / 30, 4 / 30, 9 / 30, 16 / 30]),
+    ]
+    for rules, driven, expected in ways:
+        assert proposal(log_p, delta_r, 2, driven, rules).tolist() == pytest.approx(expected)
+    mass = (log_p + 2 * delta_r).exp()
+    assert proposal(log_p, delta_r, 2, True, Rules(2.0)).tolist() == pytest.approx((mass / mass.sum()).tolist())
+
+
+def test_limits_of_p_drop(subject: Subject) -> None:
+    reward_alone = trace(subject, Settings(p_drop=0.0))
+    assert [step.id for step in reward_alone.steps] == subject.references[0].tolist()
+    assert reward_alone.reward == reward_alone.reference_reward == 1 and all(
+        step.in_loss for step in reward_alone.steps
+    )
+    assert all(step.token == step.reference for step in reward_alone.steps)
+    model_alone = trace(subject, Settings(p_drop=1.0))
+    assert model_alone.loss == 0 and not any(step.in_loss for step in model_alone.steps)
+
+
+def test_the_end_is_written_out(subject: Subject) -> None:
+    found = trace(subject, Settings(p_drop=0.0))
+    assert found.steps[-1].token == SYMBOLS[EOS]
+    assert found.text == " ".join(step.token for step in found.steps[:-1])
+
+
+def test_settings_come_from_a_bang_bang_run_and_else_are_defaults() -> None:
+    own = ObjectiveConfig(kind="bbspg", p_drop=0.8, reward_weight=5.0, p_drop_delay=100)
+    assert bang_bang(own, 100).p_drop == 0.8 and bang_bang(own, 99).p_drop == 0.0
+    assert bang_bang(own, 0, 0.3).p_drop == 0.3 and bang_bang(own, 0).rules.weight == 5.0
+    other = bang_bang(ObjectiveConfig(kind="spg", p_drop=0.8, reward_weight=5.0), 0)
+    assert other.p_drop == ObjectiveConfig().p_drop and math.isinf(other.rules.weight)
+
+
+def test_words_are_readable_and_safe_to_print(subject: Subject, tmp_path: Path) -> None:
+    pieces = Vocabulary.train(["a clock für dich"] * 3, VocabularyConfig(kind="bpe", size=300))
+    odd = replace(subject, run=Run(tmp_path, subject.run.config, pieces))
+    words = [odd.word(token) for token in range(len(pieces))]
+    assert words[:4] == list(SYMBOLS) and "␣clock" in words
+    assert all(word.isprintable() and word.strip() for word in words)
+    assert len(set(words)) == len(words)
