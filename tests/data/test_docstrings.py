@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from bangbang.cli.main import main
+from bangbang.config import DataConfig
 from bangbang.data import Corpus, docstrings
+from bangbang.data.definitions import Documented, documented, identifier_words
+from bangbang.data.families import normalised, opening
 from bangbang.data.pairs import Ledger, Pair
 from bangbang.data.prose import clean, prose
+from bangbang.data.sides import Sides
 
 Prepared = Callable[..., Corpus]
 WORDS = ("apple", "birch", "cedar", "daisy", "elder", "fern", "grape", "hazel")
@@ -41,9 +45,55 @@ def test_summary_and_body_of_every_kind_of_definition(tmp_path: Path) -> None:
         "A tree with leaves.",
         "Let the tree grow.",
     ]
-    assert pairs[2].source == "Growing takes time, so this waits until the tree is done."
+    assert [pair.source for pair in pairs] == [
+        "one: It has a body that is long enough to be kept here.",
+        "Tree: Trees grow slowly and need a lot of water every day.",
+        "Tree grow: Growing takes time, so this waits until the tree is done.",
+    ]
     assert not drops
     assert "one" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("identifier", "expected"),
+    [
+        ("bind_address", "bind address"),
+        ("HTTPServer", "HTTP Server"),
+        ("MaxPool2d", "Max Pool 2 d"),
+        ("_fromJSON", "from JSON"),
+        ("__init__", "init"),
+        ("größe_ÄndernUnd", "größe Ändern Und"),
+        ("__", ""),
+    ],
+)
+def test_words_of_an_identifier(identifier: str, expected: str) -> None:
+    assert identifier_words(identifier) == expected
+
+
+def test_definitions_come_with_the_name_around_them(tmp_path: Path) -> None:
+    folder = tmp_path / "tree_house"
+    folder.mkdir()
+    path = folder / "__init__.py"
+    path.write_text(
+        '"""Module.\n\nText."""\nclass Oak:\n  """Oak."""\n  if True:\n    class Leaf:\n      def fall(self):\n'
+        '        """Fall."""\n  def grow(self):\n    """Grow."""\n    def _():\n      """Nothing."""\n'
+        'def plant():\n  """Plant."""\ndef silent():\n  pass\n'
+    )
+    found = list(documented(path, Ledger()))
+    assert found == [
+        Documented("tree_house", "", "Module.\n\nText."),
+        Documented("Oak", "", "Oak."),
+        Documented("fall", "Leaf", "Fall."),
+        Documented("grow", "Oak", "Grow."),
+        Documented("_", "grow", "Nothing."),
+        Documented("plant", "", "Plant."),
+    ]
+    assert [one.title for one in found] == ["tree house", "Oak", "Leaf fall", "Oak grow", "grow", "plant"]
+
+
+def test_a_source_without_a_name_is_the_body(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(function("_", "Water all the trees.", "This waters all the trees of the garden."))
+    assert [pair.source for pair in harvested(tmp_path)[0]] == ["This waters all the trees of the garden."]
 
 
 def test_noise_is_left_out_of_the_body() -> None:
@@ -82,13 +132,13 @@ def test_repeats_are_dropped_and_likeness_makes_a_family(tmp_path: Path) -> None
     body = "This function waters all the trees of the garden once a day"
     (tmp_path / "a.py").write_text(function("f", "Water all the trees.", f"{body}, in spring."))
     (tmp_path / "b.py").write_text(
-        function("f", "Water all the trees!", "Quite another text about the watering of trees in gardens.")
+        function("a", "Water all the trees!", "Quite another text about the watering of trees in gardens.")
         + function("g", "Water trees in summer.", f"{body}, in summer.")
         + function("h", "Another thing is done.", f"{body.upper()}, in spring!")
         + function("k", "Yet another thing done.", "A text of its own that has nothing to do with it.")
     )
     (tmp_path / "c.py").write_text(
-        function("f", "Count all the birds.", "Birds are counted as they fly over the river bank.")
+        function("m", "Count all the birds.", "Birds are counted as they fly over the river bank.")
     )
     pairs, drops = harvested(tmp_path)
     assert drops == {"same summary or body as another": 2}
@@ -101,6 +151,75 @@ def test_repeats_are_dropped_and_likeness_makes_a_family(tmp_path: Path) -> None
     }
 
 
+def definitions(names: list[str]) -> list[docstrings.Found]:
+    """Definitions that have nothing in common but their names."""
+    return [
+        docstrings.Found(name, name, f"body {number} of its own that is long enough", f"summary {number}")
+        for number, name in enumerate(names)
+    ]
+
+
+def family_sizes(names: list[str]) -> list[int]:
+    return sorted(Counter(docstrings.families(definitions(names))).values())
+
+
+def test_a_name_makes_a_family_unless_it_is_pythons_own_or_everybodys() -> None:
+    assert family_sizes(["water_trees", "WaterTrees", "_water_trees", "water", "trees"]) == [1, 1, 3]
+    assert family_sizes(["__init__", "__init__", "_", "_"]) == [1, 1, 1, 1]
+    few = docstrings.SHARED_BY_FEW
+    assert family_sizes(["forward"] * few) == [few]
+    assert family_sizes(["forward"] * (few + 1)) == [1] * (few + 1)
+
+
+def test_families_join_over_common_members() -> None:
+    one, two, three, four = definitions(["water", "water", "plant", "grow"])
+    three = three._replace(body=two.body + " and more")
+    assert docstrings.families([one, two, three, four]) == ["body 0 of its own that is long"] * 3 + [
+        "body 3 of its own that is long"
+    ]
+
+
+def leaks(found: list[docstrings.Found], families: list[str]) -> dict[str, int]:
+    """How many texts of each kind are on both sides of a split into train and held out."""
+    sides = Sides(DataConfig(), [])
+    shared = Counter(normalised(identifier_words(pair.name)) for pair in found)
+    texts: dict[str, dict[bool, set[str]]] = {}
+    for pair, family in zip(found, families, strict=True):
+        held_out = sides.of(family) != "train"
+        name = normalised(identifier_words(pair.name))
+        rare = bool(name) and not pair.name.startswith("__") and shared[name] <= docstrings.SHARED_BY_FEW
+        for kind, text in (
+            ("summary", normalised(pair.summary)),
+            ("opening", opening(pair.body, docstrings.OPENING_WORDS)),
+            ("name", name if rare else ""),
+        ):
+            texts.setdefault(kind, {True: set(), False: set()})[held_out].add(text)
+    assert all(len(side[True]) > 5 for side in texts.values())
+    return {kind: len(side[True] & side[False] - {""}) for kind, side in texts.items()}
+
+
+def test_no_family_is_on_two_sides() -> None:
+    found = []
+    for number in range(900):
+        names = (f"water_{number // 3 % 150}_times", f"f{number}x", f"g{number}x")
+        bodies = (f"own {number}", f"opening {number // 6}", f"opening {number // 6}")
+        body = f"This is the {bodies[number % 3]} that so many people read, {number} of them at home"
+        found.append(docstrings.Found(names[number % 3], "", body, f"Water tree {number}."))
+    assert leaks(found, docstrings.families(found)) == {"summary": 0, "opening": 0, "name": 0}
+    alone = [pair.summary for pair in found]
+    assert leaks(found, alone)["opening"] > 0
+    assert leaks(found, alone)["name"] > 0
+
+
+@pytest.mark.slow
+def test_no_family_of_the_standard_library_is_on_two_sides() -> None:
+    found = list(docstrings.distinct(docstrings.harvest(docstrings.standard_library(), Ledger()), Ledger()))
+    families = docstrings.families(found)
+    assert len(found) > 1_000
+    assert max(Counter(families).values()) < 0.05 * len(found)
+    assert leaks(found, families) == {"summary": 0, "opening": 0, "name": 0}
+
+
 def test_files_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     good = function("f", "Water all the trees.", "This function waters all the trees of the garden.")
     (tmp_path / "a.py").write_text(good + 'x = "\\d"\n')
@@ -109,7 +228,7 @@ def test_files_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     (tmp_path / "deep.py").write_text(good + "x = " + "(" * 5_000 + ")" * 5_000)
     (tmp_path / "nul.py").write_bytes(good.encode() + b"\0")
     (tmp_path / "minus.py").write_text(good + "x = " + "-" * 200_000 + "1")
-    for skipped in ("tests", "_vendor", "bangbang"):
+    for skipped in ("tests", "_vendor", "site-packages", "bangbang"):
         (tmp_path / skipped).mkdir()
         (tmp_path / skipped / "a.py").write_text(
             function("f", f"In a folder {skipped}.", "All of the words of this are skipped.")
@@ -143,6 +262,16 @@ def test_a_folder_of_sources_as_corpus(tmp_path: Path, prepared: Prepared, capsy
 def test_installed_packages_are_found_by_name_and_version() -> None:
     roots = docstrings.site_packages()
     assert roots
-    packages = docstrings.packages_identity(roots)["packages"]
+    identity = docstrings.packages_identity(roots)
+    packages = identity["packages"]
     assert any(package.startswith("numpy ") for package in packages)
     assert packages == sorted(set(packages))
+    assert identity["python"] == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_the_standard_library_is_read_without_its_tests_and_packages() -> None:
+    (root,) = docstrings.standard_library()
+    paths = {path.relative_to(root).as_posix() for path in docstrings.sources(root)}
+    assert {"textwrap.py", "email/message.py"} < paths
+    left_out = ("test/", "idlelib/idle_test/", "site-packages/", "dist-packages/")
+    assert not any(path.startswith(left_out) for path in paths)

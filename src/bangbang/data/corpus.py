@@ -13,7 +13,7 @@ from bangbang.features import FeatureTable
 MANIFEST = "corpus.json"
 VOCABULARY = "vocabulary.json"
 SPLITS = ("train", "valid", "test")
-FORMAT = 1  # raised when the files or the rules that make them change: older folders are then made anew
+FORMAT = 2  # raised when the files or the rules that make them change: older folders are then made anew
 
 
 class Corpus:

@@ -1,39 +1,40 @@
-"""The built-in corpus: docstrings of installed Python packages, body → one-line summary. Nothing is imported."""
+"""The built-in corpus: docstrings of installed packages, name and body → one-line summary. Nothing is imported."""
 
-import ast
 import inspect
-import re
+import platform
 import sys
-import warnings
+import sysconfig
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bangbang.config import DataConfig
-from bangbang.data.families import normalised, opening
+from bangbang.data.definitions import documented, identifier_words
+from bangbang.data.families import UnionFind, normalised, opening
 from bangbang.data.pairs import Ledger, Pair, Reader
 from bangbang.data.prose import clean, prose
 from bangbang.data.sides import number
 from bangbang.errors import InputError
 
-SKIPPED_FOLDERS = {"tests", "test", "_vendor", "vendored", "node_modules", "__pycache__"}
-# a docstring of a summary line, a blank line and more: files without one need not be parsed
-WORTH_PARSING = re.compile(rb"(\"\"\"|''')\s*[^\n]+\n\s*\n")
+SKIPPED_FOLDERS = {"tests", "test", "idle_test", "_vendor", "vendored", "node_modules", "__pycache__"}
+SKIPPED_FOLDERS |= {"site-packages", "dist-packages"}  # those of another environment, inside a standard library
 SUMMARY_WORDS = (3, 20)
 BODY_WORDS = (8, 400)
 OPENING_WORDS = 8
-NODES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+SHARED_BY_FEW = 20  # definitions: a name of more ("forward") says little, and would glue strangers together
 
 
 class Found(NamedTuple):
+    name: str
+    title: str
     body: str
     summary: str
 
 
 def reader(data: DataConfig) -> Reader:
-    """The docstrings below `data.path`, or those of all installed packages."""
-    roots = [Path(data.path)] if data.path else site_packages()
+    """The docstrings below `data.path`, or those of all installed packages and of Python itself."""
+    roots = [Path(data.path)] if data.path else [*site_packages(), *standard_library()]
     for root in roots:
         if not root.is_dir():
             raise InputError(f"{root}: no such folder to harvest docstrings from")
@@ -46,9 +47,15 @@ def site_packages() -> list[Path]:
     return sorted({Path(entry).resolve() for entry in sys.path if Path(entry).name in names and Path(entry).is_dir()})
 
 
+def standard_library() -> list[Path]:
+    """Python's own modules, unless they are in an archive."""
+    return [path for path in [Path(sysconfig.get_path("stdlib")).resolve()] if path.is_dir()]
+
+
 def packages_identity(roots: list[Path]) -> dict[str, Any]:
     found = metadata.distributions(path=[str(root) for root in roots])
-    return {"kind": "docstrings", "packages": sorted({f"{one.name} {one.version}" for one in found})}
+    packages = sorted({f"{one.name} {one.version}" for one in found})
+    return {"kind": "docstrings", "python": platform.python_version(), "packages": packages}
 
 
 def files_identity(root: Path) -> dict[str, Any]:
@@ -69,39 +76,19 @@ def sources(root: Path) -> list[Path]:
 
 
 def pairs(roots: list[Path], ledger: Ledger) -> Iterator[Pair]:
-    """The pairs in the order of their files; those whose bodies open alike are a family."""
-    for pair in distinct(harvest(roots, ledger), ledger):
-        yield Pair(pair.body, (pair.summary,), opening(pair.body, OPENING_WORDS))
+    """The distinct pairs in the order of their files. Only these few megabytes are held, to join them to families."""
+    found = list(distinct(harvest(roots, ledger), ledger))
+    for pair, family in zip(found, families(found), strict=True):
+        yield Pair(f"{pair.title}: {pair.body}" if pair.title else pair.body, (pair.summary,), family)
 
 
 def harvest(roots: list[Path], ledger: Ledger) -> Iterator[Found]:
     paths = [path for root in roots for path in sources(root)]
     for done, path in enumerate(paths):
         ledger.progress(done, len(paths))
-        for docstring in docstrings(path, ledger):
-            if pair := split_docstring(docstring, ledger):
-                yield Found(*pair)
-
-
-def docstrings(path: Path, ledger: Ledger) -> Iterator[str]:
-    """All docstrings of a file, top to bottom; of a file that cannot be read or parsed, none."""
-    try:
-        text = path.read_bytes()
-        if not WORTH_PARSING.search(text):
-            return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-        nodes = [node for node in ast.walk(tree) if isinstance(node, NODES)]
-    except OSError:
-        ledger.drop("file not readable")
-        return
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        ledger.drop("file not parsable")
-        return
-    for node in sorted(nodes, key=lambda node: getattr(node, "lineno", 0)):
-        if docstring := ast.get_docstring(node, clean=False):
-            yield docstring
+        for one in documented(path, ledger):
+            if pair := split_docstring(one.docstring, ledger):
+                yield Found(one.name, one.title, *pair)
 
 
 def split_docstring(docstring: str, ledger: Ledger) -> tuple[str, str] | None:
@@ -141,3 +128,24 @@ def distinct(found: Iterator[Found], ledger: Ledger) -> Iterator[Found]:
             yield pair
         summaries.add(summary)
         bodies.add(body)
+
+
+def families(found: list[Found]) -> list[str]:
+    """The family of each pair, named after its first member's body: pairs that share a key belong together."""
+    groups: dict[str, list[int]] = {}
+    for place, pair in enumerate(found):
+        for key in keys(pair):
+            groups.setdefault(key, []).append(place)
+    sets = UnionFind(len(found))
+    for key, members in groups.items():
+        if not key.startswith("name ") or len(members) <= SHARED_BY_FEW:
+            sets.join(members)
+    return [opening(found[sets.find(place)].body, OPENING_WORDS) for place in range(len(found))]
+
+
+def keys(pair: Found) -> Iterator[str]:
+    """What two pairs of a family share: how the body opens, or the name unless it is one of Python's own."""
+    yield "opening " + opening(pair.body, OPENING_WORDS)
+    name = normalised(identifier_words(pair.name))
+    if name and not pair.name.startswith("__"):
+        yield "name " + name
