@@ -1,7 +1,7 @@
 """Train sequence generators against the metric they are judged by, from a cold start, at the cost of MLE.
 
-The parts are `bangbang.rewards`, `.objectives`, `.models`, `.heads`, `.decoding`, `.metrics`, `.data` and `.training`.
-Each is imported when it is first used, so that `import bangbang` itself costs next to nothing.
+The parts are `bangbang.rewards`, `.objectives`, `.models`, `.heads`, `.decoding`, `.metrics`, `.data`, `.features` and
+`.training`. Each is imported when it is first used, so that `import bangbang` itself costs next to nothing.
 """
 
 from importlib import import_module
@@ -9,7 +9,7 @@ from types import ModuleType
 
 __version__ = "0.1.0"
 
-_ROOMS = ("rewards", "objectives", "models", "heads", "decoding", "metrics", "data", "training", "config")
+_ROOMS = ("rewards", "objectives", "models", "heads", "decoding", "metrics", "data", "features", "training", "config")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -21,6 +21,10 @@ def test_a_file_is_captioned_as_in_evaluation(shapes_run: Path, capsys: pytest.C
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [row[0] for row in rows] == files
     assert [row[1] for row in rows] == decoded.outputs
+    assert len(set(decoded.outputs)) > 1
+    for file, output in zip(files[:3], decoded.outputs, strict=False):
+        assert main(["generate", str(shapes_run), "--image", file]) == 0
+        assert capsys.readouterr().out == f"{file}\t{output}\n"
 
 
 def odd_images(folder: Path, scene: Path) -> list[Path]:

@@ -58,6 +58,9 @@ def test_what_the_captions_say_is_in_the_picture() -> None:
         assert offset @ (x, y) > 20 and abs(offset @ (y, x)) < 15
         sentences = list(shapes.sentences(shapes.Scene("white", (one, two), relation)))
         assert f"a large red circle {relation} a large blue square" in sentences and len(set(sentences)) == 5
+        (turned,) = [text for text in sentences if text.startswith("a large blue square")]
+        other = turned.removeprefix("a large blue square ").removesuffix(" a large red circle")
+        assert shapes.RELATIONS[other] == (-x, -y)
 
 
 def test_every_shape_and_size_looks_different() -> None:

@@ -100,6 +100,27 @@ def test_a_rollouts_noise_is_on_input_and_output() -> None:
     assert not torch.allclose(one.segments[-1].tape.states[1], two.segments[-1].tape.states[1])
 
 
+def test_gradients_with_noise_are_those_of_finite_differences() -> None:
+    torch.manual_seed(0)
+    model = ShowAndTell(20, 5, ModelConfig(kind="show_and_tell", layers=1, units=UNITS, dropout=0.4)).double().train()
+    images, tokens = torch.rand(4, 5, dtype=torch.float64), torch.randint(4, 20, (4, 4))
+    weights = torch.randn(14, UNITS, dtype=torch.float64)
+
+    def loss() -> Tensor:
+        torch.manual_seed(7)
+        return (rolled(model, images, tokens, {2: [0, 2, 3]})[0] * weights).sum()
+
+    names, parameters = zip(*((n, p) for n, p in model.named_parameters() if not n.startswith("head")), strict=True)
+    for name, parameter, gradient in zip(names, parameters, torch.autograd.grad(loss(), parameters), strict=True):
+        place = int(gradient.abs().argmax())  # a parameter that matters
+        flat, values = parameter.data.view(-1), []
+        for shift in (1e-6, -2e-6):
+            flat[place] += shift
+            values.append(float(loss().detach()))
+        flat[place] += 1e-6
+        assert (values[0] - values[1]) / 2e-6 == pytest.approx(float(gradient.view(-1)[place]), rel=1e-5), name
+
+
 def test_memory_is_freed_without_the_garbage_collector() -> None:
     """Tensors in cycles would pile up for hundreds of steps before they are looked for."""
     model = ShowAndTell(20, 5, ModelConfig(kind="show_and_tell", layers=1, units=UNITS, dropout=0.1)).double()

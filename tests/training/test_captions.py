@@ -90,6 +90,13 @@ def test_evaluate_reports_caption_scores_without_a_lead_baseline(
     assert "synthetic-test-" in capsys.readouterr().out
 
 
+def test_two_runs_are_compared_by_caption_scores(shapes_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["compare", str(shapes_run), str(shapes_run), "--split", "test", "--limit", "8", "--metric", "coco"]
+    assert main([*arguments, "--resamples", "50", "--json"]) == 0
+    score = json.loads(capsys.readouterr().out)["scores"]["cider-d"]
+    assert score["a"]["value"] == score["b"]["value"] > 0 and score["difference"]["value"] == 0
+
+
 def test_features_are_read_from_the_map_and_not_kept_with_each_example(shapes_run: Path) -> None:
     corpus = Run.open(shapes_run).corpus()
     assert corpus.features is not None and isinstance(corpus.features.array, np.memmap)

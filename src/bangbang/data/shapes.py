@@ -5,7 +5,7 @@ The corpus is a folder like any other of captioned images: pictures, `captions.j
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 from bangbang.config import DataConfig
 from bangbang.data.captions import reader as captions_reader
 from bangbang.data.pairs import Reader
+from bangbang.data.progress import Progress
 from bangbang.errors import InputError
 from bangbang.features import extract, open_encoder
 from bangbang.features.images import pillow
@@ -67,12 +68,15 @@ def reader(data: DataConfig) -> Reader:
     if not (folder / "captions.json").is_file():
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: is not empty; give an empty or new folder for the scenes as data.path")
-        draw_corpus(folder, COUNTS)
+        with Progress(shown=True) as shown, shown.task("drawing shapes") as progress:
+            draw_corpus(folder, COUNTS, progress)
     return captions_reader(folder, data)
 
 
-def draw_corpus(folder: Path, counts: dict[str, int]) -> None:
-    """Pictures, captions and features of so many scenes per split."""
+def draw_corpus(
+    folder: Path, counts: dict[str, int], progress: Callable[[int, int], object] = lambda done, total: None
+) -> None:
+    """Pictures, captions and features of so many scenes per split; `progress` is told (scenes done, of how many)."""
     with whole_folder(folder, replace=True) as draft:
         entries = []
         for split, count in counts.items():
@@ -82,6 +86,7 @@ def draw_corpus(folder: Path, counts: dict[str, int]) -> None:
                 name = f"synthetic-{split}-{number:05d}.png"
                 draw(scene, rng).save(draft / name)
                 entries.append({"filename": name, "split": split, "raw": describe(scene, rng)})
+                progress(len(entries), sum(counts.values()))
         extract(draft, draft, open_encoder("untrained"))
         album = {"synthetic": "drawn scenes and captions made by rule", "images": entries}
         write_whole(draft / "captions.json", json.dumps(album, indent=0) + "\n")

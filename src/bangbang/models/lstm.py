@@ -48,20 +48,29 @@ class Tape:
 
     def cut(self, time: int) -> None:
         """Forget the room for steps after the first `time`."""
-        self.x, self.states, self.cells = self.x[:time], self.states[: time + 1], self.cells[: time + 1]
+        self.x, self.bent = self.x[:time], self.bent[:time]
+        self.states, self.cells = self.states[: time + 1], self.cells[: time + 1]
+
+    def run_back(self, dstates: Tensor, dh: Tensor, dc: Tensor, recurrent: Tensor) -> tuple[Tensor, Tensor]:
+        """Fills dx of all steps from the gradients of their states [T, B, H] and of the last h' and c'; returns those
+        of the first h and c."""
+        for t in reversed(range(len(dstates))):
+            dc = self.backward(t, dh + dstates[t], dc)
+            dh = self.x[t] @ recurrent
+        return dh, dc
 
 
 class _Steps(torch.autograd.Function):
-    """States [T, B, H] and the last cell [B, H] of the steps on a tape; those already taken are not taken again."""
+    """States [T, B, H] and the last cell [B, H] from the input products [T, B, 4H] and the state before them."""
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx, gates: Tensor, hidden: Tensor, cell: Tensor, recurrent: Tensor, tape: Tape, taken: bool
+        ctx: FunctionCtx, gates: Tensor, hidden: Tensor, cell: Tensor, recurrent: Tensor
     ) -> tuple[Tensor, Tensor]:
-        if not taken:
-            tape.x.copy_(gates)
-            for t in range(len(gates)):
-                tape.forward(t, recurrent)
+        tape = Tape(len(gates), hidden, cell)
+        tape.x.copy_(gates)
+        for t in range(len(gates)):
+            tape.forward(t, recurrent)
         ctx.save_for_backward(recurrent)
         ctx.tape = tape  # type: ignore[attr-defined]
         # copies: the tape's own tensors, as outputs of a node that holds the tape, would be a cycle that nothing frees
@@ -72,12 +81,9 @@ class _Steps(torch.autograd.Function):
     def backward(ctx: FunctionCtx, dstates: Tensor, dlast: Tensor) -> tuple[Tensor | None, ...]:
         (recurrent,) = ctx.saved_tensors  # type: ignore[attr-defined]
         tape: Tape = ctx.tape  # type: ignore[attr-defined]
-        dh, dc = torch.zeros_like(dlast), dlast
-        for t in reversed(range(len(dstates))):
-            dc = tape.backward(t, dh + dstates[t], dc)
-            dh = tape.x[t] @ recurrent
+        dh, dc = tape.run_back(dstates, torch.zeros_like(dlast), dlast, recurrent)
         drecurrent = tape.x.flatten(0, 1).t() @ tape.states[:-1].flatten(0, 1)
-        return tape.x, dh, dc, drecurrent, None, None
+        return tape.x, dh, dc, drecurrent
 
 
 class Lstm(nn.Module):
@@ -95,9 +101,5 @@ class Lstm(nn.Module):
         """States [T, B, H] and the last cell [B, H], from inputs [T, B, H] and the state before them."""
         with full_precision(inputs):
             gates = self.input(inputs.to(hidden.dtype))
-            return self.steps(gates, hidden, cell, Tape(len(inputs), hidden.detach(), cell.detach()), taken=False)
-
-    def steps(self, gates: Tensor, hidden: Tensor, cell: Tensor, tape: Tape, taken: bool) -> tuple[Tensor, Tensor]:
-        """The steps of a tape as a node of the graph, taken now or before."""
-        states, last = _Steps.apply(gates, hidden, cell, self.recurrent, tape, taken)  # type: ignore[no-untyped-call]
+            states, last = _Steps.apply(gates, hidden, cell, self.recurrent)  # type: ignore[no-untyped-call]
         return states, last

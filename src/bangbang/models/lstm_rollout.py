@@ -1,17 +1,18 @@
 """The caption decoder one step at a time, over tokens that are chosen on the way, trained on the steps it took.
 
-The steps are taken without a graph and kept on a tape; `features` then makes the graph of them without computing
-anything anew. When rows are dropped a new tape begins, and the gradient of its start flows into the last one's end.
+The steps are taken without a graph and kept on a tape; `features` then makes them one node of the graph and computes
+nothing anew. When rows are dropped a new tape begins, and the gradient of its start flows into the last one's end. The
+weights' gradients are one product each over all steps of all rows.
 
-Shapes: R rows of a segment, T time, H units.
+Shapes: R rows of a segment, T time, H units, N positions: all rows of all steps.
 """
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn import functional as F
 
 from bangbang.models.dropout import keep_mask
-from bangbang.models.known import known_linear
 from bangbang.models.lstm import Lstm, Tape
 
 
@@ -24,6 +25,42 @@ class Segment:
         self.tokens: list[Tensor] = []  # [R]
         self.input_masks: list[Tensor] = []  # [R, H]
         self.output_masks: list[Tensor] = []  # [R, H]
+
+
+class _Taken(torch.autograd.Function):
+    """The states [N, H] of steps that were taken already, from what they read [N, H], the start and the weights."""
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx,
+        inputs: Tensor,
+        hidden: Tensor,
+        cell: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        recurrent: Tensor,
+        segments: list[Segment],
+    ) -> Tensor:
+        ctx.save_for_backward(inputs, weight, recurrent)
+        ctx.segments = segments  # type: ignore[attr-defined]
+        return torch.cat([segment.tape.states[1:].flatten(0, 1) for segment in segments])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, dstates: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, weight, recurrent = ctx.saved_tensors  # type: ignore[attr-defined]
+        segments: list[Segment] = ctx.segments  # type: ignore[attr-defined]
+        upstream = torch.split_with_sizes(dstates, [segment.tape.bent[:, :, 0].numel() for segment in segments])
+        dh = dc = torch.zeros_like(segments[-1].tape.states[0])
+        for place in reversed(range(len(segments))):
+            tape, rows = segments[place].tape, segments[place].rows
+            dh, dc = tape.run_back(upstream[place].view_as(tape.bent), dh, dc, recurrent)
+            if rows is not None:
+                before = torch.zeros_like(segments[place - 1].tape.states[0])
+                dh, dc = before.index_add(0, rows, dh), before.index_add(0, rows, dc)
+        dx = torch.cat([segment.tape.x.flatten(0, 1) for segment in segments])  # [N, 4H]
+        states = torch.cat([segment.tape.states[:-1].flatten(0, 1) for segment in segments])
+        return dx @ weight, dh, dc, dx.t() @ inputs, dx.sum(0), dx.t() @ states, None
 
 
 class LstmRollout:
@@ -58,22 +95,15 @@ class LstmRollout:
         self.segments.append(Segment(hidden, cell, rows, self.left))
 
     def features(self) -> Tensor:
-        hidden, cell, parts = self.hidden, self.cell, []
         for segment in self.segments:
-            if segment.rows is not None:
-                hidden, cell = hidden.index_select(0, segment.rows), cell.index_select(0, segment.rows)
-            if not segment.tokens:
-                continue
-            states, cell = self.graph(segment, hidden, cell)
-            hidden = states[-1]
-            parts.append((states * torch.stack(segment.output_masks) if self.dropout else states).flatten(0, 1))
-        return torch.cat(parts)
-
-    def graph(self, segment: Segment, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        """States [T, R, H] and the last cell of a segment's steps."""
-        segment.tape.cut(len(segment.tokens))
-        vectors = self.words(torch.stack(segment.tokens))  # [T, R, H]
+            segment.tape.cut(len(segment.tokens))
+        inputs = self.words(torch.cat([tokens for segment in self.segments for tokens in segment.tokens]))  # [N, H]
         if self.dropout:
-            vectors = vectors * torch.stack(segment.input_masks)
-        gates = known_linear(vectors, self.lstm.input, segment.tape.x)
-        return self.lstm.steps(gates, hidden, cell, segment.tape, taken=True)
+            inputs = inputs * torch.cat([mask for segment in self.segments for mask in segment.input_masks])
+        lstm = self.lstm
+        states: Tensor = _Taken.apply(  # type: ignore[no-untyped-call]
+            inputs, self.hidden, self.cell, lstm.input.weight, lstm.input.bias, lstm.recurrent, self.segments
+        )
+        if not self.dropout:
+            return states
+        return states * torch.cat([mask for segment in self.segments for mask in segment.output_masks])
