@@ -157,16 +157,17 @@ def outer(left: Tensor, right: Tensor) -> Tensor:
     return left.flatten(0, 1).t() @ right.flatten(0, 1)
 
 
-class _Decode(torch.autograd.Function):
+class _Steps(torch.autograd.Function):
+    """The steps of a tape as a node of the graph. They are taken here, or were `taken` already, one by one."""
+
     @staticmethod
     def forward(
-        ctx: FunctionCtx, token_gates: Tensor, start: Tensor, masks: Tensor | None, *parts: Tensor
+        ctx: FunctionCtx, token_gates: Tensor, start: Tensor, tape: Tape, taken: bool, *parts: Tensor
     ) -> tuple[Tensor, Tensor]:
-        memory, weights = Memory(*parts[:3]), Weights(*parts[3:])
-        tape = Tape(len(token_gates), start, memory)
-        tape.x[0], tape.masks = token_gates, masks
-        for t in range(len(token_gates)):
-            tape.forward(t, weights, memory)
+        if not taken:
+            tape.x[0] = token_gates
+            for t in range(len(token_gates)):
+                tape.forward(t, Weights(*parts[3:]), Memory(*parts[:3]))
         ctx.save_for_backward(*parts)
         ctx.tape = tape  # type: ignore[attr-defined]
         return tape.outputs()
@@ -174,34 +175,13 @@ class _Decode(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, dstates: Tensor, dcontexts: Tensor) -> tuple[Tensor | None, ...]:
-        return run_back(ctx.tape, ctx.saved_tensors, dstates, dcontexts)  # type: ignore[attr-defined]
-
-
-class _Recorded(torch.autograd.Function):
-    """Steps that were taken already, one by one, as a node of the graph: no product is taken twice."""
-
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx, token_gates: Tensor, start: Tensor, tape: Tape, *parts: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(*parts)
-        ctx.tape = tape  # type: ignore[attr-defined]
-        return tape.outputs()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: FunctionCtx, dstates: Tensor, dcontexts: Tensor) -> tuple[Tensor | None, ...]:
-        return run_back(ctx.tape, ctx.saved_tensors, dstates, dcontexts)  # type: ignore[attr-defined]
-
-
-def run_back(tape: Tape, parts: tuple[Tensor, ...], dstates: Tensor, dcontexts: Tensor) -> tuple[Tensor | None, ...]:
-    """The gradients of token gates, start, (nothing), memory's values and keys, (nothing) and the weights."""
-    memory, weights = Memory(*parts[:3]), Weights(*parts[3:])
-    gradients = Gradients(tape, weights, memory)
-    for t in reversed(range(len(dstates))):
-        gradients.step(t, dstates[t], dcontexts[t])
-    dstart = torch.stack(gradients.dh)
-    return tape.x[0], dstart, None, gradients.values(), gradients.dkeys, None, *gradients.weights()
+        parts: tuple[Tensor, ...] = ctx.saved_tensors  # type: ignore[attr-defined]
+        tape: Tape = ctx.tape  # type: ignore[attr-defined]
+        gradients = Gradients(tape, Weights(*parts[3:]), Memory(*parts[:3]))
+        for t in reversed(range(len(dstates))):
+            gradients.step(t, dstates[t], dcontexts[t])
+        dstart = torch.stack(gradients.dh)
+        return tape.x[0], dstart, None, None, gradients.values(), gradients.dkeys, None, *gradients.weights()
 
 
 class AttentionDecoder(nn.Module):
@@ -239,12 +219,15 @@ class AttentionDecoder(nn.Module):
         """States [T, L, B, H] and contexts [T, B, M] from the tokens' input products [T, B, 3H] and start [L, B, H]."""
         precision = self.recurrent.dtype
         with full_precision(token_gates):
-            exact = [part.to(precision) for part in (token_gates, start)]
-            parts = (part.to(precision) for part in memory)
-            states, contexts = _Decode.apply(*exact, masks, *parts, *self.weights())  # type: ignore[no-untyped-call]
-        return states, contexts
+            token_gates, start = token_gates.to(precision), start.to(precision)
+            memory = Memory(*(part.to(precision) for part in memory))
+            tape = Tape(len(token_gates), start.detach(), memory)
+            tape.masks = masks
+            return self.steps(token_gates, start, memory, tape, taken=False)
 
-    def recorded(self, token_gates: Tensor, start: Tensor, memory: Memory, tape: Tape) -> tuple[Tensor, Tensor]:
-        """What `forward` gives for the steps of the tape, which were taken with these very inputs."""
-        states, contexts = _Recorded.apply(token_gates, start, tape, *memory, *self.weights())  # type: ignore[no-untyped-call]
+    def steps(
+        self, token_gates: Tensor, start: Tensor, memory: Memory, tape: Tape, taken: bool
+    ) -> tuple[Tensor, Tensor]:
+        """What `forward` gives, on a tape; `taken`: its steps were taken already, with these very inputs."""
+        states, contexts = _Steps.apply(token_gates, start, tape, taken, *memory, *self.weights())  # type: ignore[no-untyped-call]
         return states, contexts

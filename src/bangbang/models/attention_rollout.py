@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from bangbang.heads import VocabularyHead
 from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Memory, Tape
-from bangbang.models.dropout import keep_mask
+from bangbang.models.dropout import keep_mask, noted_dropout
 from bangbang.models.known import known_linear
 
 
@@ -50,7 +50,7 @@ class AttentionRollout:
     def step(self, tokens: Tensor) -> Tensor:
         segment = self.segments[-1]
         tape, t = segment.tape, len(segment.tokens)
-        vectors = self.noisy(F.embedding(tokens, self.head.weight), segment.vector_masks)
+        vectors = noted_dropout(F.embedding(tokens, self.head.weight), self.dropout, segment.vector_masks)
         if self.dropout:
             segment.layer_masks.append(keep_mask(tape.states[0, 1:], self.dropout))
             tape.masks = segment.layer_masks
@@ -61,14 +61,7 @@ class AttentionRollout:
         segment.tokens.append(tokens)
         segment.results.append(result)
         self.left -= 1
-        return self.noisy(result, segment.feature_masks)
-
-    def noisy(self, activations: Tensor, masks: list[Tensor]) -> Tensor:
-        """Dropout whose mask is added to `masks`."""
-        if not self.dropout:
-            return activations
-        masks.append(keep_mask(activations, self.dropout))
-        return activations * masks[-1]
+        return noted_dropout(result, self.dropout, segment.feature_masks)
 
     def keep(self, rows: Tensor) -> None:
         last = self.segments[-1]
@@ -97,7 +90,7 @@ class AttentionRollout:
         if self.dropout:
             vectors = vectors * torch.stack(segment.vector_masks)
         gates = known_linear(vectors, self.token_input, tape.x[0])
-        hidden, contexts = self.decoder.recorded(gates, start, segment.memory, tape)
+        hidden, contexts = self.decoder.steps(gates, start, segment.memory, tape, taken=True)
         top = torch.cat((hidden[:, -1], contexts, vectors), -1)
         features = known_linear(top, self.to_features, torch.stack(segment.results), "tanh")
         return hidden, features * torch.stack(segment.feature_masks) if self.dropout else features

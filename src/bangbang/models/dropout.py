@@ -20,6 +20,14 @@ def keep_mask(like: Tensor, rate: float) -> Tensor:
     return kept.to(like.dtype).mul_(LEVELS / (LEVELS - dropped))
 
 
+def noted_dropout(activations: Tensor, rate: float, masks: list[Tensor]) -> Tensor:
+    """Dropout whose mask is added to `masks`; none at a rate of 0."""
+    if not rate:
+        return activations
+    masks.append(keep_mask(activations, rate))
+    return activations * masks[-1]
+
+
 class Dropout(nn.Module):
     def __init__(self, rate: float) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn import functional as F
 
-from bangbang.models.dropout import keep_mask
+from bangbang.models.dropout import noted_dropout
 from bangbang.models.lstm import Lstm, Tape
 
 
@@ -75,19 +75,12 @@ class LstmRollout:
     def step(self, tokens: Tensor) -> Tensor:
         segment = self.segments[-1]
         tape, t = segment.tape, len(segment.tokens)
-        vectors = self.noisy(F.embedding(tokens, self.words.weight), segment.input_masks)
+        vectors = noted_dropout(F.embedding(tokens, self.words.weight), self.dropout, segment.input_masks)
         torch.addmm(self.lstm.input.bias, vectors, self.lstm.input.weight.t(), out=tape.x[t])
         tape.forward(t, self.lstm.recurrent)
         segment.tokens.append(tokens)
         self.left -= 1
-        return self.noisy(tape.states[t + 1], segment.output_masks)
-
-    def noisy(self, activations: Tensor, masks: list[Tensor]) -> Tensor:
-        """Dropout whose mask is added to `masks`."""
-        if not self.dropout:
-            return activations
-        masks.append(keep_mask(activations, self.dropout))
-        return activations * masks[-1]
+        return noted_dropout(tape.states[t + 1], self.dropout, segment.output_masks)
 
     def keep(self, rows: Tensor) -> None:
         tape, taken = self.segments[-1].tape, len(self.segments[-1].tokens)
