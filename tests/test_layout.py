@@ -21,9 +21,11 @@ ALLOWED = {
     "decoding": {"models", "heads", "rewards"},
     "training": {"objectives", "decoding", "features", "data", "models", "metrics", "heads", "rewards"},
     "explanation": {"training", "objectives", "decoding", "rewards"},
+    "reporting": {"explanation", "training", "metrics"},
     "bench": {"training", "objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
     "cli": {
         "bench",
+        "reporting",
         "explanation",
         "training",
         "objectives",
@@ -63,7 +65,7 @@ def test_every_room_has_a_rule() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[verb, "--help"] for verb in ("train", "features", "generate", "explain", "bench")] + [["--help"]],
+    [[verb, "--help"] for verb in ("train", "features", "generate", "explain", "report", "bench")] + [["--help"]],
 )
 def test_help_does_not_wait_for_torch(arguments: list[str]) -> None:
     code = (

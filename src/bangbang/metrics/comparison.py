@@ -59,6 +59,11 @@ def compare(
     if len(candidates_a) != len(candidates_b):
         raise InputError(f"the systems differ in length: {len(candidates_a)} and {len(candidates_b)} candidates")
     a, b = (metric.statistics(candidates, references) for candidates in (candidates_a, candidates_b))
+    return compare_statistics(metric, a, b, resampling)
+
+
+def compare_statistics(metric: Metric, a: Array, b: Array, resampling: Resampling) -> Comparison:
+    """The same from statistics that `metric` gave earlier, of two systems on the same examples.  [N, S]"""
     estimates_a, estimates_b = (estimates(metric, statistics, resampling) for statistics in (a, b))
     observed = np.array([ours.value - theirs.value for ours, theirs in zip(estimates_a, estimates_b, strict=True)])
     # equal seeds draw equal examples for both systems: that is what pairs them

@@ -1,0 +1,66 @@
+"""What a run's metrics.jsonl tells: the validation curve, how long training took, and how fast it was."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bangbang.config import Config
+from bangbang.errors import InputError
+from bangbang.training.scoring import scorer_for
+
+
+@dataclass(frozen=True)
+class Point:
+    """One validation."""
+
+    step: int
+    seconds: float
+    scores: dict[str, float]
+
+
+@dataclass(frozen=True)
+class History:
+    validations: list[Point]
+    seconds: float
+    """Of training, validations included."""
+    examples_per_second: float
+
+    def best(self, score: str) -> Point:
+        """The validation of the largest score; the first of equals, as training counts."""
+        return max(self.validations, key=lambda point: point.scores[score])
+
+
+def read_history(folder: Path, config: Config) -> History:
+    path, names = folder / "metrics.jsonl", scorer_for(config).names
+    lines = read_lines(path)
+    try:
+        validations = [
+            Point(int(line["step"]), float(line["seconds"]), {name: float(line[name]) for name in names})
+            for line in lines
+            if line["kind"] == "valid"
+        ]
+        rates = [float(line["examples_per_second"]) for line in lines if line["kind"] == "train"]
+        seconds = max(float(line["seconds"]) for line in lines)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: damaged, or without a validation ({error})") from None
+    if not validations:
+        raise InputError(f"{path}: has no validation; train until there is one, `training.validate_every` steps")
+    return History(validations, seconds, mean_rate(rates))
+
+
+def mean_rate(rates: list[float]) -> float:
+    """All examples over all time, where each rate is of as many steps: the harmonic mean."""
+    rates = [rate for rate in rates if rate > 0 and math.isfinite(rate)]
+    return len(rates) / sum(1 / rate for rate in rates) if rates else 0.0
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: damaged or missing ({error})") from None
+    if not all(isinstance(line, dict) for line in lines):
+        raise InputError(f"{path}: damaged (a line that is no JSON object)")
+    return lines

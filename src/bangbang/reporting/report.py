@@ -1,0 +1,72 @@
+"""A report on runs: evaluate what is not yet evaluated, compare, write results.json and report.html."""
+
+import platform
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from bangbang import __version__
+from bangbang.errors import InputError
+from bangbang.files import write_whole
+from bangbang.reporting.evaluation import Evaluation, LabelledRun, evaluate
+from bangbang.reporting.page import page
+from bangbang.reporting.results import Results
+from bangbang.reporting.rows import Group, check_comparable, group, rows
+from bangbang.reporting.task_metric import main_score, metric_of
+from bangbang.training import Run
+from bangbang.training.scoring import scorer_for
+
+RESULTS, PAGE = "results.json", "report.html"
+
+
+def report(
+    runs: Sequence[LabelledRun],
+    out: Path,
+    *,
+    title: str,
+    commands: Sequence[str],
+    baseline: Sequence[str] = ("MLE", "RAML"),
+    progress: Callable[[int], None] = lambda lines: None,
+) -> Results:
+    """Evaluate what is not yet evaluated, compare, and write OUT/results.json and OUT/report.html.
+
+    `commands` are those that made it, for the page; rows are compared with those labelled as `baseline` says.
+    """
+    check_comparable(runs)
+    evaluations = [evaluate(run, progress) for run in runs]
+    groups = group(evaluations)
+    results = results_of(evaluations, groups, title, commands, baseline)
+    content = {RESULTS: results.json(), PAGE: page(results, groups)}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in content.items():
+            write_whole(out / name, text)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
+    return results
+
+
+def results_of(
+    evaluations: Sequence[Evaluation],
+    groups: Sequence[Group],
+    title: str,
+    commands: Sequence[str],
+    baseline: Sequence[str],
+) -> Results:
+    config = groups[0].configs[0]
+    metric = metric_of(scorer_for(config))
+    baselines = [label for label in baseline if any(each.label == label for each in groups)]
+    return Results(
+        title=title,
+        task="captions" if Run.open(evaluations[0].run.folder).image_features else "headlines",
+        main=main_score(metric),
+        scores=list(metric.names),
+        examples=len(evaluations[0].sources),
+        rows=rows(groups, metric, baselines),
+        baselines=baselines,
+        corpus={"name": config.data.corpus, "fingerprint": evaluations[0].corpus},
+        signature=metric.signature,
+        versions={"bangbang": __version__, "torch": torch.__version__, "python": platform.python_version()},
+        commands=list(commands),
+    )

@@ -1,0 +1,140 @@
+"""Rows of the table from evaluations: runs of one label are averaged over seeds and compared with the baselines.
+
+An example's statistics are averaged over a row's seeds first; error bars and paired tests then resample, or swap,
+examples. They so answer whether the difference would hold on other test examples; what another seed would give is told
+by the spread over seeds.
+
+Shapes: N examples, S statistics.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bangbang.config import Config
+from bangbang.errors import InputError
+from bangbang.metrics import Metric, estimates
+from bangbang.metrics.comparison import compare_statistics
+from bangbang.metrics.metric import Array
+from bangbang.reporting.evaluation import Evaluation, LabelledRun, Outputs
+from bangbang.reporting.history import read_history
+from bangbang.reporting.results import Difference, Row, RunFacts, Score, Side
+from bangbang.training import Run
+from bangbang.training.scoring import RESAMPLING
+
+
+class Group(NamedTuple):
+    """The evaluations of one label."""
+
+    label: str
+    members: list[Evaluation]
+    configs: list[Config]
+
+
+def group(evaluations: Sequence[Evaluation]) -> list[Group]:
+    """By label, in the order of their first runs."""
+    groups: dict[str, Group] = {}
+    for evaluation in evaluations:
+        found = groups.setdefault(evaluation.run.label, Group(evaluation.run.label, [], []))
+        found.members.append(evaluation)
+        found.configs.append(Run.open(evaluation.run.folder).config)
+    return list(groups.values())
+
+
+def check_comparable(runs: Sequence[LabelledRun]) -> None:
+    """An InputError if the runs cannot stand in one table; before anything is decoded."""
+    if not runs:
+        raise InputError("a report needs at least one run")
+    seen: dict[tuple[str, int], LabelledRun] = {}
+    opened = [Run.open(run.folder) for run in runs]
+    for run, each in zip(runs, opened, strict=True):
+        pair = f"{runs[0].folder} and {run.folder}"
+        if bool(each.image_features) != bool(opened[0].image_features):
+            raise InputError(f"{pair}: are of different tasks, one on texts and one on images; report them apart")
+        if each.corpus_facts.get("fingerprint") != opened[0].corpus_facts.get("fingerprint"):
+            raise InputError(
+                f"{pair}: were trained on different corpora, or with different vocabularies; report them apart"
+            )
+        key = run.label, each.config.training.seed
+        if key in seen:
+            raise InputError(
+                f"{seen[key].folder} and {run.folder}: both are {run.label!r} with seed {key[1]}; give them different "
+                "labels, or leave one out"
+            )
+        seen[key] = run
+
+
+def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> list[Row]:
+    sides = [{each.label: [member.sides[side] for member in each.members] for each in groups} for side in (0, 1)]
+    statistics = [{label: mean_statistics(outputs) for label, outputs in side.items()} for side in sides]
+    return [
+        Row(
+            label=each.label,
+            extension=any(member.run.extension for member in each.members),
+            objective=each.configs[0].objective.kind,
+            p_drop=each.configs[0].objective.p_drop if each.configs[0].objective.kind == "bbspg" else None,
+            with_dup=side_of(each.label, sides[0][each.label], statistics[0], metric, baselines),
+            without_dup=side_of(each.label, sides[1][each.label], statistics[1], metric, baselines),
+            runs=[
+                run_facts(member.run, member.checkpoint, config)
+                for member, config in zip(each.members, each.configs, strict=True)
+            ],
+        )
+        for each in groups
+    ]
+
+
+def mean_statistics(outputs: Sequence[Outputs]) -> Array:
+    """Each example's statistics, the mean over seeds.  [N, S]"""
+    return np.asarray(np.mean([each.statistics for each in outputs], axis=0))
+
+
+def side_of(
+    label: str, outputs: Sequence[Outputs], statistics: Mapping[str, Array], metric: Metric, baselines: Sequence[str]
+) -> Side:
+    own = statistics[label]
+    return Side(
+        scores=scores_of(outputs, own, metric),
+        against={
+            other: differences(metric, own, statistics[other])
+            for other in baselines
+            if other in statistics and other != label
+        },
+        words=float(np.mean([len(text.split()) for each in outputs for text in each.texts])),
+    )
+
+
+def scores_of(outputs: Sequence[Outputs], statistics: Array, metric: Metric) -> dict[str, Score]:
+    found = {}
+    for name, bars in zip(metric.names, estimates(metric, statistics, RESAMPLING), strict=True):
+        values = [each.scores[name].value for each in outputs]
+        spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        assert bars.standard_error is not None and bars.low is not None and bars.high is not None
+        found[name] = Score(float(np.mean(values)), bars.standard_error, bars.low, bars.high, spread)
+    return found
+
+
+def differences(metric: Metric, own: Array, other: Array) -> dict[str, Difference]:
+    compared = compare_statistics(metric, own, other, RESAMPLING).scores
+    found = {}
+    for name, score in compared.items():
+        value, error, low, high = (float(number or 0.0) for number in score.difference)
+        found[name] = Difference(value, error, low, high, score.p_bootstrap, score.p_randomisation)
+    return found
+
+
+def run_facts(run: LabelledRun, checkpoint: str, config: Config) -> RunFacts:
+    history, chosen_by = read_history(run.folder, config), config.training.metric
+    best = history.best(chosen_by)
+    return RunFacts(
+        folder=str(run.folder),
+        seed=config.training.seed,
+        checkpoint=checkpoint,
+        chosen_by=chosen_by,
+        best_score=best.scores[chosen_by],
+        best_step=best.step,
+        seconds=history.seconds,
+        examples_per_second=history.examples_per_second,
+        validations=history.validations,
+    )

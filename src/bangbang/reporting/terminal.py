@@ -1,0 +1,87 @@
+"""The report's table in a terminal, like the paper's tables 1 and 2."""
+
+from collections.abc import Iterator
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from bangbang.reporting.names import NAMES, p_value
+from bangbang.reporting.results import Results, Row, Score
+from bangbang.training.scoring import shown
+
+
+def table(results: Results) -> RenderableType:
+    """Test scores with DUP, the main one without, and differences to the baselines; then how each row was trained."""
+    return Group(score_table(results), training_table(results), Text(results.signature, style="dim"))
+
+
+def score_table(results: Results) -> Table:
+    title = f"{results.title}: {results.examples:,} test examples, greedy + DUP, ± standard error"
+    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    grid.add_column("", no_wrap=True)
+    for name in results.scores:
+        grid.add_column(NAMES[name], justify="right", no_wrap=True)
+    grid.add_column(f"{NAMES[results.main]}\nwithout DUP", justify="right", no_wrap=True)
+    for label in results.baselines:
+        grid.add_column(f"{NAMES[results.main]}\nover {label}", justify="right")
+    best = max(row.with_dup.scores[results.main].value for row in results.rows)
+    for row, last in with_sections(results.rows):
+        winner = row.with_dup.scores[results.main].value == best
+        cells = [with_error(name, row.with_dup.scores[name]) for name in results.scores]
+        cells.append(with_error(results.main, row.without_dup.scores[results.main]))
+        cells += [difference(results, row, label) for label in results.baselines]
+        grid.add_row(name_of(row), *cells, style="bold" if winner else "", end_section=last)
+    return grid
+
+
+def with_sections(rows: list[Row]) -> Iterator[tuple[Row, bool]]:
+    """Each row, and whether a line follows it: SPG's rows are set apart as in the paper, and so are our own."""
+
+    def kind(row: Row) -> tuple[bool, bool]:
+        return row.extension, row.p_drop is not None
+
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
+        yield row, after is not None and kind(row) != kind(after)
+
+
+def name_of(row: Row) -> str:
+    return f"{row.label} *" if row.extension else row.label
+
+
+def with_error(name: str, score: Score) -> str:
+    return f"{shown(name, score.value)} ±{shown(name, score.standard_error)}"
+
+
+def difference(results: Results, row: Row, label: str) -> str:
+    found = row.with_dup.against.get(label)
+    if found is None:
+        return ""
+    main = found[results.main]
+    sign = "+" if main.value >= 0 else "-"
+    return f"{sign}{shown(results.main, abs(main.value))} {p_value(main.p_randomisation)}"
+
+
+def training_table(results: Results) -> Table:
+    grid = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    grid.add_column("", no_wrap=True)
+    grid.add_column("seeds")
+    for heading in ("spread", "best in validation", "at step", "minutes", "examples/s"):
+        grid.add_column(heading, justify="right", no_wrap=heading != "at step")
+    for row, last in with_sections(results.rows):
+        spread = row.with_dup.scores[results.main].spread
+        chosen_by = row.runs[0].chosen_by
+        grid.add_row(
+            name_of(row),
+            " ".join(map(str, row.seeds)),
+            "" if spread is None else shown(results.main, spread),
+            f"{NAMES[chosen_by]} {shown(chosen_by, row.mean('best_score'))}",
+            f"{row.mean('best_step'):,.0f}",
+            f"{row.mean('seconds') / 60:.1f}",
+            f"{row.mean('examples_per_second'):,.0f}",
+            end_section=last,
+        )
+    if any(row.extension for row in results.rows):
+        grid.caption, grid.caption_justify = "* a row of our own, not the paper's", "left"
+    return grid
