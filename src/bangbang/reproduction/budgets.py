@@ -1,5 +1,6 @@
 """How much is trained: one TOML file per task and budget in `budgets/`, and more where a corpus asks for its own."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def budget_file(task: str, corpus: str, budget: str) -> Path:
 def read_budget(task: str, corpus: str, budget: str, settings: Sequence[str] = ()) -> Config:
     """The config that all runs share; an empty `corpus` means the file's own."""
     config = configs.read(budget_file(task, corpus, budget))
-    named = [f"data.corpus={configs.quoted(corpus)}"] if corpus else []
+    named = [f"data.corpus={json.dumps(corpus, ensure_ascii=False)}"] if corpus else []
     config = configs.override(config, [*named, *settings])
     images = config.model.kind == "show_and_tell"
     if images != (task == "captions"):
