@@ -24,8 +24,9 @@ SETTINGS += ["training.validate_every=35", "training.log_every=2", "optimizer.le
 PATIENCE_SECONDS = 120
 
 
-def command(corpus: Path, out: Path, *more: str) -> list[str]:
-    words = ["reproduce", "headlines", "--corpus", str(corpus), "--out", str(out), "--methods", *METHODS, "--jobs", "2"]
+def command(corpus: Path, out: Path, *more: str, jobs: int = 2) -> list[str]:
+    words = ["reproduce", "headlines", "--corpus", str(corpus), "--out", str(out), "--methods", *METHODS]
+    words += ["--jobs", str(jobs)]
     changes = [*SETTINGS, f"data.cache={corpus.parent / 'cache'}"]
     return [*words, *(word for setting in changes for word in ("--set", setting)), *more]
 
@@ -63,7 +64,7 @@ def out(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out, log, arguments = folder / "out", folder / "log", command(tiny_corpus, folder / "out")
     mle, spg = out / "runs" / "mle-seed1", out / "runs" / "spg-0.4-seed1"
 
-    parent = started(arguments, log)
+    parent = started(command(tiny_corpus, out, jobs=1), log)
     until(lambda: latest(mle, "rouge-l").step >= 10)
     child = holder(mle)
     parent.kill()
