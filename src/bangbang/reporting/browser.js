@@ -1,6 +1,6 @@
 /* Examples: what DUP changed, and where methods differ. */
 
-const PAGE = 12;
+const PAGE = narrow.matches ? 6 : 12, FEW = 4; // cards at once; methods that a card shows without being asked
 const bestLabel = () => results.rows.reduce((best, row) => (row.with_dup.scores[MAIN].value > best.with_dup.scores[MAIN].value ? row : best)).label;
 const baseLabel = () => results.baselines.find((label) => label !== bestLabel()) ?? results.rows.find((row) => row.label !== bestLabel())?.label ?? bestLabel();
 
@@ -12,11 +12,11 @@ function dupExamples() {
   const frame = element("div", "sheet"), say = element("p", "count");
   const draw = (label) => {
     const found = changed.find((each) => each.label === label);
-    say.textContent = `DUP changed ${whole(found.changed)} of ${whole(results.examples)} outputs of ${label}: ${whole(found.better)} scored better, ` +
+    say.textContent = `DUP changed ${whole(found.changed)} of ${whole(found.outputs)} outputs of ${label}: ${whole(found.better)} scored better, ` +
       `${whole(found.worse)} worse. ${found.examples.length < found.changed ? `${found.examples.length} of them, from best to worst:` : "From best to worst:"}`;
     frame.replaceChildren(sheet("dup", ["Before", "After", "Reference", scoreName(MAIN)], found.examples.map(dupRow), () => false));
   };
-  section("dup", "Before and after DUP",
+  section("dup", "DUP", "Before and after DUP",
     "The test-time reward DUP forbids the same token twice in a row. What it changes is not always for the better: all are shown alike.",
     element("div", "controls", chooser("outputs of", changed.map((each) => [each.label, each.label]), first.label, draw)), say, frame);
   draw(first.label);
@@ -89,15 +89,15 @@ class Browser {
     const known = new Set(example.references.flatMap((text) => text.toLowerCase().split(/\s+/)));
     const order = record.browser.labels.map((label, place) => ({ label, text: example.outputs[place], score: example.scores[place] }))
       .sort((one, other) => other.score - one.score);
-    const rows = order.map(({ label, text, score }) => {
-      const chosen = label === this.state.a || label === this.state.b;
-      return element("li", chosen ? "chosen" : "", named(rowOf(label)), element("span", "said", ...said(text, known)),
-        element("span", "score", shown(MAIN, score)));
-    });
+    const chosen = ({ label }) => label === this.state.a || label === this.state.b;
+    const line = (each) => element("li", chosen(each) ? "chosen" : "", element("span", "named", glyph(each.label), each.label),
+      element("span", "said", ...said(each.text, known)), element("span", "score", shown(MAIN, each.score)));
+    const few = order.length <= FEW, rest = few ? [] : order.filter((each) => !chosen(each));
     const way = by > 0 ? " up" : by < 0 ? " down" : "";
     return element("article", "example", element("p", "source", element("small", "", `${example.number}`), example.source || "(empty)"),
       ...example.references.map((text) => element("p", "reference", text)),
-      element("ol", "", ...rows),
+      element("ol", "", ...order.filter((each) => few || chosen(each)).map(line)),
+      ...(rest.length ? [element("details", "", element("summary", "", `${rest.length} more methods`), element("ol", "", ...rest.map(line)))] : []),
       element("p", `by${way}`, `${this.state.a} − ${this.state.b}: ${gained(MAIN, by)} ${scoreName(MAIN)}`));
   }
 }
@@ -111,7 +111,7 @@ function said(text, known) {
 function exampleBrowser() {
   const browser = new Browser();
   const seeds = manySeeds() ? " Rows of several seeds show their first." : "";
-  section("examples", "Where methods differ",
+  section("examples", "Examples", "Where methods differ",
     `Test examples with what every method wrote, decoded with DUP, the best first. Words of a reference are bold.${seeds}`,
     browser.controls(), browser.count, browser.list, browser.more);
 }

@@ -1,11 +1,14 @@
 /* Axes and marks in SVG, drawn anew at every width, so that text keeps its size. */
 
-/* Round numbers from `low` to `high`, about `count` of them. */
-function ticks(low, high, count) {
-  const rough = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= rough * 0.999);
-  const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++) found.push(k * step);
+/* Round numbers from `low` to `high`, about `count` of them, each with its text. */
+function ticks([low, high], count) {
+  const rough = (high - low) / count || 1, power = Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((each) => each * 10 ** power).find((each) => each >= rough * 0.999);
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), found = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++) {
+    const value = k * step || 0;
+    found.push([value, digits ? plain(value, digits) : whole(value)]);
+  }
   return found;
 }
 
@@ -21,7 +24,8 @@ class Chart {
     this.frame.setAttribute("role", "img");
     this.frame.setAttribute("aria-label", name);
     this.draw = draw;
-    new ResizeObserver(() => { if (this.frame.clientWidth !== this.width) this.redraw(); }).observe(this.frame);
+    // not inside the observer: a drawing's height would be one more change of size
+    new ResizeObserver(() => requestAnimationFrame(() => { if (this.frame.clientWidth !== this.width) this.redraw(); })).observe(this.frame);
   }
 
   redraw() {
@@ -33,20 +37,20 @@ class Chart {
     this.draw(this);
   }
 
-  /* Scales and their lines; `x` and `y` are { domain, label, format, count, at }. */
-  axes(x, y, right = 16) {
+  /* Scales and their lines; `x` is { domain, label, at: places with texts }, `y` a domain. */
+  axes(x, y, right) {
     const { width, height } = this, left = 52, bottom = 46, top = 14;
     const scale = ([low, high], from, to) => (value) => from + (value - low) / (high - low || 1) * (to - from);
     this.x = scale(x.domain, left, width - right);
-    this.y = scale(y.domain, height - bottom, top);
+    this.y = scale(y, height - bottom, top);
     this.right = width - right;
     const grid = svg("g", { class: "grid" });
-    for (const value of ticks(...y.domain, y.count ?? 5)) {
+    for (const [value, text] of ticks(y, 6)) {
       grid.append(svg("line", { x1: left, x2: this.right, y1: this.y(value), y2: this.y(value) }),
-        svg("text", { x: left - 9, y: this.y(value) + 4, "text-anchor": "end" }, y.format(value)));
+        svg("text", { x: left - 9, y: this.y(value) + 4, "text-anchor": "end" }, text));
     }
-    for (const value of x.at ?? ticks(...x.domain, width < 560 ? 4 : 8)) {
-      grid.append(svg("text", { x: this.x(value), y: height - bottom + 19, "text-anchor": "middle" }, x.format(value)));
+    for (const [value, text] of x.at ?? ticks(x.domain, width < 560 ? 4 : 8)) {
+      grid.append(svg("text", { x: this.x(value), y: height - bottom + 19, "text-anchor": "middle" }, text));
     }
     grid.append(svg("text", { class: "axis", x: (left + this.right) / 2, y: height - 6, "text-anchor": "middle" }, x.label));
     this.svg.append(grid);

@@ -5,7 +5,7 @@ function learningCurves() {
   const chart = new Chart("Validation score in training", (chart) => drawCurves(chart, state));
   const redraw = () => chart.redraw();
   const axes = [["step", "by steps"], ["minutes", "by time"]];
-  section("curves", "Learning curves",
+  section("curves", "Curves", "Learning curves",
     `Validation scores in training. ${manySeeds() ? "Lines are means over seeds, bands go from the lowest seed to the highest. " : ""}` +
     "Hide a row by its name, and the scale follows.",
     element("div", "controls", choice("horizontal axis", axes, state.x, (value) => { state.x = value; redraw(); }),
@@ -29,8 +29,8 @@ function drawCurves(chart, state) {
   const all = lines.flatMap(([, points]) => points);
   const roomy = chart.width >= 700, names = Math.max(...lines.map(([row]) => row.label.length)) * 7.5 + 24;
   chart.axes(
-    { domain: [0, Math.max(...all.map((point) => point[state.x]))], label: state.x === "step" ? "training steps" : "minutes of training", format: (value) => whole(value) },
-    { domain: padded(all.flatMap((point) => [point.low, point.high])), format: (value) => tick(state.score, value) },
+    { domain: [0, Math.max(...all.map((point) => point[state.x]))], label: state.x === "step" ? "training steps" : "minutes of training" },
+    padded(all.flatMap((point) => [point.low, point.high])),
     roomy ? Math.min(names, 230) : 14);
   for (const [row, points] of lines) {
     const colour = looks.get(row.label).colour;
@@ -46,8 +46,6 @@ function drawCurves(chart, state) {
   if (roomy) chart.endNames(lines.map(([row, points]) => [row.label, points.at(-1).value]));
 }
 
-const tick = (score, value) => (score === "cider-d" ? plain(value, 2) : plain(value, Number.isInteger(value) ? 0 : 1));
-
 function curveNote(row, point, score) {
   const seeds = point.seeds > 1 ? ` · ${shown(score, point.low)} to ${shown(score, point.high)} over ${point.seeds} seeds` : "";
   return [bold(`${row.label}: ${shown(score, point.value)}`), element("span", "", `step ${whole(point.step)} · ${plain(point.minutes, 1)} min${seeds}`)];
@@ -59,7 +57,7 @@ function sweep() {
   if (new Set(rows.map((row) => row.p_drop)).size < 2) return;
   const state = { score: MAIN };
   const chart = new Chart("Test score over p_drop", (chart) => drawSweep(chart, rows, state.score));
-  section("sweep", "How much to leave to the model",
+  section("sweep", "p_drop", "How much to leave to the model",
     "Test scores with DUP over p_drop, the share of tokens that SPG leaves to the model; bars are one standard error" +
     `${manySeeds() ? ", dots single seeds" : ""}. The lines are the baselines, with theirs.`,
     element("div", "controls", scoreChoice((value) => { state.score = value; chart.redraw(); })), element("div", "card", chart.frame));
@@ -73,15 +71,14 @@ function drawSweep(chart, rows, score) {
     ...row.runs.map((run) => run.scores[score])]);
   const shares = [...rows, ...own].map((row) => row.p_drop);
   const domain = [Math.max(0, Math.min(...shares) - 0.1), Math.min(1, Math.max(...shares) + 0.1)];
-  chart.axes({ domain, label: "p_drop", format: (value) => plain(value, 1), at: [...new Set(shares)] },
-    { domain: padded(spans), format: (value) => tick(score, value) }, chart.width >= 560 ? 84 : 16);
+  chart.axes({ domain, label: "p_drop", at: [...new Set(shares)].map((share) => [share, String(share)]) }, padded(spans), chart.width >= 560 ? 84 : 16);
   for (const row of bases) drawBase(chart, row, found(row), domain);
   chart.path(rows.map((row) => [row.p_drop, found(row).value]), { class: "line thin", style: "stroke: var(--soft)" });
   for (const row of [...rows, ...own]) {
     const { value, standard_error: error } = found(row), colour = looks.get(row.label).colour;
-    chart.path([[row.p_drop, value - error], [row.p_drop, value + error]], { class: "error-bar", style: `stroke: ${colour}` });
+    for (const part of errorBar(chart, row.p_drop, value, error)) chart.svg.append(svg("path", { d: part, class: "error-bar", style: `stroke: ${colour}` }));
     for (const run of row.runs.length > 1 ? row.runs : []) {
-      chart.svg.append(svg("circle", { cx: chart.x(row.p_drop) + 12, cy: chart.y(run.scores[score]), r: 2.6, class: "seed", style: `fill: ${colour}` }));
+      chart.svg.append(svg("circle", { cx: chart.x(row.p_drop) + 15, cy: chart.y(run.scores[score]), r: 2.6, class: "seed", style: `fill: ${colour}` }));
     }
     chart.mark(row.label, row.p_drop, value, () => [bold(`${row.label}: ${shown(score, value)} ±${shown(score, error)}`),
       element("span", "", `test ${scoreName(score)}${row.runs.length > 1 ? `, mean of ${row.runs.length} seeds` : ""}`)]);
@@ -89,9 +86,14 @@ function drawSweep(chart, rows, score) {
   if (chart.width >= 560) chart.endNames(bases.map((row) => [row.label, found(row).value]));
 }
 
+function errorBar(chart, x, value, error) {
+  const [at, high, low] = [chart.x(x), chart.y(value + error), chart.y(value - error)];
+  return [`M${at} ${low} V${high}`, `M${at - 6} ${low} h12`, `M${at - 6} ${high} h12`];
+}
+
 function drawBase(chart, row, score, [low, high]) {
   const colour = looks.get(row.label).colour, { value, standard_error: error } = score;
   chart.path([[low, value - error], [high, value - error], [high, value + error], [low, value + error]], { class: "band", style: `fill: ${colour}` });
   chart.path([[low, value], [high, value]], { class: "line dashed", style: `stroke: ${colour}` });
-  if (chart.width < 560) chart.svg.append(svg("text", { class: "end", x: chart.x(low) + 4, y: chart.y(value) - 6, style: `fill: ${colour}` }, row.label));
+  if (chart.width < 560) chart.svg.append(svg("text", { class: "end", x: chart.right, y: chart.y(value) - 6, "text-anchor": "end", style: `fill: ${colour}` }, row.label));
 }

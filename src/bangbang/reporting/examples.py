@@ -1,4 +1,4 @@
-"""Examples for the page: what DUP changed, and where methods differ most. Rows of several seeds show their first.
+"""Examples for the page: what DUP changed, and where methods differ most; for the latter, rows show their first seed.
 
 Shapes: N examples.
 """
@@ -6,7 +6,7 @@ Shapes: N examples.
 import json
 from collections.abc import Iterator, Sequence
 from itertools import combinations, zip_longest
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from bangbang.metrics.metric import Array
 from bangbang.reporting.evaluation import Evaluation, Outputs
 from bangbang.reporting.rows import Group
 
+T = TypeVar("T")
 SOURCE_CHARACTERS = 400
-DUP_EXAMPLES = 24
+DUP_EXAMPLES = 12
 BROWSER_BYTES = 1_400_000
 
 
@@ -25,33 +26,46 @@ def example_scores(outputs: Outputs, metric: Metric, main: str) -> Array:
     return metric.per_example(outputs.statistics)[:, metric.names.index(main)]
 
 
+class Change(NamedTuple):
+    """An output that DUP made another."""
+
+    number: int
+    """Of the example, from 1."""
+    before: str
+    after: str
+    reference: str
+    gain: float
+    """Of the main score."""
+
+
 def dup_record(groups: Sequence[Group], metric: Metric, main: str) -> list[dict[str, Any]]:
-    """For each row: how many outputs DUP changed, for better and worse, and some of them."""
-    return [{"label": each.label, **dup_changes(each.members[0], metric, main)} for each in groups]
+    """For each row: how many outputs DUP changed, over all seeds, for better and worse, and some of them."""
+    record = []
+    for each in groups:
+        found = [change for member in each.members for change in dup_changes(member, metric, main)]
+        ranked = sorted(found, key=lambda change: -change.gain)
+        record.append(
+            {
+                "label": each.label,
+                "outputs": sum(len(member.sources) for member in each.members),
+                "changed": len(found),
+                "better": sum(change.gain > 0 for change in found),
+                "worse": sum(change.gain < 0 for change in found),
+                "examples": [change._asdict() for change in evenly(ranked, DUP_EXAMPLES)],
+            }
+        )
+    return record
 
 
-def dup_changes(evaluation: Evaluation, metric: Metric, main: str) -> dict[str, Any]:
+def dup_changes(evaluation: Evaluation, metric: Metric, main: str) -> Iterator[Change]:
     before, after = evaluation.without_dup, evaluation.with_dup
     gains = example_scores(after, metric, main) - example_scores(before, metric, main)
-    changed = [row for row, texts in enumerate(zip(before.texts, after.texts, strict=True)) if texts[0] != texts[1]]
-    return {
-        "changed": len(changed),
-        "better": sum(bool(gains[row] > 0) for row in changed),
-        "worse": sum(bool(gains[row] < 0) for row in changed),
-        "examples": [
-            {
-                "number": row + 1,
-                "before": before.texts[row],
-                "after": after.texts[row],
-                "reference": evaluation.references[row][0],
-                "gain": round(float(gains[row]), 4),
-            }
-            for row in evenly(sorted(changed, key=lambda row: -gains[row]), DUP_EXAMPLES)
-        ],
-    }
+    for row, (was, now) in enumerate(zip(before.texts, after.texts, strict=True)):
+        if was != now:
+            yield Change(row + 1, was, now, evaluation.references[row][0], round(float(gains[row]), 4))
 
 
-def evenly(ranked: Sequence[int], count: int) -> list[int]:
+def evenly(ranked: Sequence[T], count: int) -> list[T]:
     """`count` of a ranking, from its first to its last in equal steps, so that the choice flatters nobody."""
     if len(ranked) <= count:
         return list(ranked)

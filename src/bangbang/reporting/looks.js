@@ -21,12 +21,12 @@ const MARKS = {
   star: "M0 -6.2 L1.7 -2 L6 -1.9 L2.7 1 L3.7 5.2 L0 2.8 L-3.7 5.2 L-2.7 1 L-6 -1.9 L-1.7 -2 Z",
 };
 
+const familyOf = (row) => (row.extension ? "own" : FAMILY_OF[row.objective]);
 const looks = new Map();
-for (const row of [...results.rows].sort((one, other) => (one.p_drop ?? 0) - (other.p_drop ?? 0))) {
-  const family = row.extension ? "own" : FAMILY_OF[row.objective];
-  const before = [...looks.values()].filter((look) => look.family === family).length;
-  const [marker, count] = FAMILIES[family];
-  looks.set(row.label, { family, marker, colour: `var(--${family}-${before % count + 1})` });
+for (const [family, [marker, count]] of Object.entries(FAMILIES)) {
+  const members = results.rows.filter((row) => familyOf(row) === family).sort((one, other) => (one.p_drop ?? 0) - (other.p_drop ?? 0));
+  const first = family === "spg" && members.length < count ? 1 : 0; // few need not begin with the palest
+  members.forEach((row, place) => looks.set(row.label, { marker, colour: `var(--${family}-${(first + place) % count + 1})` }));
 }
 
 function svg(tag, attributes = {}, ...content) {
@@ -49,11 +49,12 @@ function named(row) {
 
 const rowOf = (label) => results.rows.find((row) => row.label === label);
 
-function section(id, title, about, ...content) {
+/* A part of the page, and its short name among the links at the top. */
+function section(id, short, title, about, ...content) {
   const made = element("section", "part", element("h2", "", title), element("p", "about", ...[about].flat()), ...content);
   made.id = id;
   at("content").append(made);
-  const link = element("a", "", title);
+  const link = element("a", "", short);
   link.href = `#${id}`;
   at("contents").append(link);
   return made;

@@ -4,7 +4,7 @@ function answer() {
   const { headline, sentences, figures: numbers } = record.answer;
   const what = results.task === "captions" ? "captions" : "headlines";
   at("eyebrow").textContent = `bangbang report · ${results.title} · ${what}, ${results.corpus.name}`;
-  at("title").textContent = headline;
+  at("title").textContent = headline.replaceAll("-", "\u2011"); // a score's name stays on one line
   at("answer").append(figures(numbers), ...sentences.map((text) => element("p", "", text)));
 }
 
@@ -12,10 +12,10 @@ function answer() {
 function explanations() {
   if (!record.figures) return;
   const { label, targets, trace } = record.figures, run = element("span", "named", glyph(label), label);
-  section("targets", "What each method trains on", [TargetsView.lead(targets.methods), " The model is that of ", run, "."],
+  section("targets", "Targets", "What each method trains on", [TargetsView.lead(targets.methods), " The model is that of ", run, "."],
     TargetsView.texts(targets), new TargetsView(targets, at("drawings").content).root);
   const view = new TraceView(trace);
-  section("trace", "Who chose each word", TraceView.lead(trace.settings), TraceView.texts(trace), view.root);
+  section("trace", "Trace", "Who chose each word", TraceView.lead(trace.settings), TraceView.texts(trace), view.root);
   view.start();
 }
 
@@ -38,7 +38,7 @@ function again() {
     ["signature", "", results.signature],
     ...runs.map(([row, run]) => [row.label, "", `${run.folder}, seed ${run.seed}, ${run.checkpoint}`]),
   ]);
-  section("again", "Get it again", "The commands that made these numbers; results.json beside this page holds all of them.",
+  section("again", "Commands", "Get it again", "The commands that made these numbers; results.json beside this page holds all of them.",
     element("div", "commands", commands, copy), facts);
 }
 

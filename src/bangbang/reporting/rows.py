@@ -76,10 +76,7 @@ def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> l
             p_drop=each.configs[0].objective.p_drop if each.configs[0].objective.kind == "bbspg" else None,
             with_dup=side_of(each.label, sides[0][each.label], statistics[0], metric, baselines),
             without_dup=side_of(each.label, sides[1][each.label], statistics[1], metric, baselines),
-            runs=[
-                run_facts(member, config)
-                for member, config in zip(each.members, each.configs, strict=True)
-            ],
+            runs=[run_facts(member, config) for member, config in zip(each.members, each.configs, strict=True)],
         )
         for each in groups
     ]

@@ -6,7 +6,7 @@ function scoreTable() {
   const draw = () => frame.replaceChildren(drawTable(side));
   draw();
   const sides = [["with_dup", "with DUP"], ["without_dup", "without DUP"]];
-  section("table", "The table", [
+  section("table", "Table", "The table", [
     `Test scores ± bootstrap standard error over ${whole(results.examples)} examples, decoded greedily. `,
     "Differences are paired by example; p by approximate randomisation. The bar is the 95% interval of ",
     `${scoreName(MAIN)}, the dashed line ${results.baselines[0]}.`],
@@ -37,7 +37,7 @@ function startsGroup(place) {
 
 function sheet(className, heads, rows, starts) {
   rows.forEach((row, place) => row.classList.toggle("starts", starts(place)));
-  return element("table", className, element("thead", "", element("tr", "", ...heads.map((head) => element("th", "", head)))),
+  return element("table", className, element("thead", "", element("tr", "", ...heads.map((head) => element("th", head === "95% interval" ? "interval" : "", head)))),
     element("tbody", "", ...rows));
 }
 
@@ -56,12 +56,19 @@ function difference(row, side, label) {
   return cell(`over ${label}`, `difference${sure}`, bold(gained(MAIN, found.value)), element("span", "error", ` ${pValue(found.p_randomisation)}`));
 }
 
+/* The scale of the intervals; rows that trained nothing would flatten all others, and lie beyond it. */
+function scaleOf(side) {
+  const all = results.rows.map((row) => row[side].scores[MAIN]).sort((one, other) => other.value - one.value);
+  const usual = 4 * Math.max(all[0].value - all[all.length >> 1].value, all[0].high - all[0].low);
+  return padded(all.filter((score) => all[0].value - score.low <= usual).flatMap((score) => [score.low, score.high]), 0.04);
+}
+
 function interval(row, side) {
-  const all = results.rows.map((each) => each[side].scores[MAIN]);
-  const [low, high] = padded(all.flatMap((score) => [score.low, score.high]), 0.03);
+  const [low, high] = scaleOf(side);
   const place = (value) => `${((value - low) / (high - low) * 100).toFixed(2)}%`;
   const score = row[side].scores[MAIN], base = rowOf(results.baselines[0])[side].scores[MAIN].value;
-  const made = element("div", "bar-of", element("i", "base"), element("i", "range"), element("i", "point"));
+  const drawn = score.low < low ? [element("i", "beyond", "◂")] : [element("i", "range"), element("i", "point")];
+  const made = element("div", "bar-of", element("i", "base"), ...drawn);
   made.style.setProperty("--base", place(base));
   made.style.setProperty("--low", place(score.low));
   made.style.setProperty("--wide", `${((score.high - score.low) / (high - low) * 100).toFixed(2)}%`);
@@ -89,5 +96,5 @@ function trainingTable() {
   });
   const about = "The checkpoint with the best validation score is the one that is tested. Numbers are means over seeds; time is that of " +
     "the machine it ran on, validations included; words are the mean length of a test output.";
-  section("training", "How each was trained", about, element("div", "sheet", sheet("trainings", heads, rows, startsGroup)));
+  section("training", "Training", "How each was trained", about, element("div", "sheet", sheet("trainings", heads, rows, startsGroup)));
 }

@@ -88,8 +88,11 @@ class Teller:
         if len(sweep) > 1 and len({run.chosen_by for row in sweep for run in row.runs}) == 1:
             chosen = max(sweep, key=lambda row: row.mean("best_score"))
             top = max(sweep, key=self.value)
-            also = " too" if chosen is top else f", which has {self.number(self.value(chosen))} on the test"
-            yield f"Of the SPG rows {top.label} is best on the test; validation would have picked {chosen.label}{also}."
+            also = "it too" if chosen is top else f"{chosen.label}, which has {self.number(self.value(chosen))} there"
+            yield (
+                f"Of the SPG rows {top.label} is best on the test, with {self.number(self.value(top))}; "
+                f"validation would have picked {also}."
+            )
 
     def figures(self) -> Iterator[tuple[str, str]]:
         score = self.best.with_dup.scores[self.results.main]
