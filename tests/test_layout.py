@@ -20,7 +20,7 @@ ALLOWED = {
     "objectives": {"rewards", "heads"},
     "decoding": {"models", "heads", "rewards"},
     "training": {"objectives", "decoding", "features", "data", "models", "metrics", "heads", "rewards"},
-    "explanation": {"training", "objectives", "decoding", "rewards"},
+    "explanation": {"training", "objectives", "decoding", "data", "rewards"},
     "reporting": {"explanation", "training", "metrics"},
     "reproduction": {"training"},
     "bench": {"training", "objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from bangbang.data import Split
 from bangbang.decoding.generation import Sources
 from bangbang.errors import InputError
 from bangbang.training import Run
@@ -28,9 +29,14 @@ def validation_example(run: Run, number: int) -> Example:
     split = run.corpus().split("valid")
     if not 1 <= number <= len(split):
         raise InputError(f"--example {number}: the validation split has examples 1 to {len(split)}")
-    row = slice(number - 1, number)
-    (source,), (references,) = split.sources(row), split.references(row)
-    inputs = split.features(row) if split.has_images else [source_ids(run, source)]
+    return row_example(run, split, number - 1)
+
+
+def row_example(run: Run, split: Split, row: int) -> Example:
+    """A row of a split, with the references that training would show."""
+    rows = slice(row, row + 1)
+    (source,), (references,) = split.sources(rows), split.references(rows)
+    inputs = split.features(rows) if split.has_images else [source_ids(run, source)]
     return Example(source, inputs, references if run.config.data.all_references else references[:1])
 
 

@@ -1,14 +1,31 @@
-"""The report as one HTML file that needs nothing else."""
+"""The report as one HTML file that needs nothing else: no network, no script but its own."""
 
-import html
 from collections.abc import Sequence
+from importlib import resources
 
+from bangbang.explanation.page import SCRIPTS, STYLES, fill
+from bangbang.metrics import Metric
+from bangbang.reporting.examples import browser_record, dup_record
+from bangbang.reporting.figures import spg_figures
+from bangbang.reporting.names import NAMES
 from bangbang.reporting.results import Results
 from bangbang.reporting.rows import Group
+from bangbang.reporting.verdict import verdict
+
+FILES = resources.files("bangbang.reporting")
+OWN_STYLES = [FILES / "page.css"]
+OWN_SCRIPTS = [FILES / name for name in ("looks.js", "charts.js", "table.js", "curves.js", "browser.js", "page.js")]
 
 
-def page(results: Results, groups: Sequence[Group]) -> str:
-    rows = "".join(
-        f"<tr><th>{html.escape(row.label)}<td>{row.with_dup.scores[results.main].value:.3f}" for row in results.rows
-    )
-    return f"<!doctype html>\n<title>{html.escape(results.title)}</title>\n<table>{rows}</table>\n"
+def page(results: Results, groups: Sequence[Group], metric: Metric) -> str:
+    figures = spg_figures(results, groups)
+    record = {
+        "results": results.plain(),
+        "names": NAMES,
+        "answer": verdict(results)._asdict(),
+        "dup": dup_record(groups, metric, results.main),
+        "browser": browser_record(groups, metric, results.main),
+        "figures": figures and {"label": figures.label, "targets": figures.targets, "trace": figures.trace},
+    }
+    drawings = figures.drawings if figures else ""
+    return fill(FILES / "page.html", [*STYLES, *OWN_STYLES], [*SCRIPTS, *OWN_SCRIPTS], results.title, record, drawings)

@@ -9,7 +9,8 @@ import torch
 from bangbang import __version__
 from bangbang.errors import InputError
 from bangbang.files import write_whole
-from bangbang.reporting.evaluation import Evaluation, LabelledRun, evaluate
+from bangbang.metrics import Metric
+from bangbang.reporting.evaluation import LabelledRun, evaluate
 from bangbang.reporting.page import page
 from bangbang.reporting.results import Results
 from bangbang.reporting.rows import Group, check_comparable, group, rows
@@ -36,8 +37,9 @@ def report(
     check_comparable(runs)
     evaluations = [evaluate(run, progress) for run in runs]
     groups = group(evaluations)
-    results = results_of(evaluations, groups, title, commands, baseline)
-    content = {RESULTS: results.json(), PAGE: page(results, groups)}
+    metric = metric_of(scorer_for(groups[0].configs[0]))
+    results = results_of(groups, metric, title, commands, baseline)
+    content = {RESULTS: results.json(), PAGE: page(results, groups, metric)}
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in content.items():
@@ -48,24 +50,21 @@ def report(
 
 
 def results_of(
-    evaluations: Sequence[Evaluation],
-    groups: Sequence[Group],
-    title: str,
-    commands: Sequence[str],
-    baseline: Sequence[str],
+    groups: Sequence[Group], metric: Metric, title: str, commands: Sequence[str], baseline: Sequence[str]
 ) -> Results:
-    config = groups[0].configs[0]
-    metric = metric_of(scorer_for(config))
-    baselines = [label for label in baseline if any(each.label == label for each in groups)]
+    labels = [each.label for each in groups]
+    # where there is none of the baselines, the first row is the one to beat
+    baselines = [label for label in baseline if label in labels] or labels[:1]
+    first, config = groups[0].members[0], groups[0].configs[0]
     return Results(
         title=title,
-        task="captions" if Run.open(evaluations[0].run.folder).image_features else "headlines",
+        task="captions" if Run.open(first.run.folder).image_features else "headlines",
         main=main_score(metric),
         scores=list(metric.names),
-        examples=len(evaluations[0].sources),
+        examples=len(first.sources),
         rows=rows(groups, metric, baselines),
         baselines=baselines,
-        corpus={"name": config.data.corpus, "fingerprint": evaluations[0].corpus},
+        corpus={"name": config.data.corpus, "fingerprint": first.corpus},
         signature=metric.signature,
         versions={"bangbang": __version__, "torch": torch.__version__, "python": platform.python_version()},
         commands=list(commands),

@@ -53,6 +53,8 @@ class RunFacts:
     checkpoint: str
     chosen_by: str
     """The validation score that picked the checkpoint."""
+    scores: dict[str, float]
+    """On the test split, with DUP."""
     best_score: float
     best_step: int
     seconds: float

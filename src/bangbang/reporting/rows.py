@@ -76,10 +76,7 @@ def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> l
             p_drop=each.configs[0].objective.p_drop if each.configs[0].objective.kind == "bbspg" else None,
             with_dup=side_of(each.label, sides[0][each.label], statistics[0], metric, baselines),
             without_dup=side_of(each.label, sides[1][each.label], statistics[1], metric, baselines),
-            runs=[
-                run_facts(member.run, member.checkpoint, config)
-                for member, config in zip(each.members, each.configs, strict=True)
-            ],
+            runs=[run_facts(member, config) for member, config in zip(each.members, each.configs, strict=True)],
         )
         for each in groups
     ]
@@ -124,14 +121,15 @@ def differences(metric: Metric, own: Array, other: Array) -> dict[str, Differenc
     return found
 
 
-def run_facts(run: LabelledRun, checkpoint: str, config: Config) -> RunFacts:
-    history, chosen_by = read_history(run.folder, config), config.training.metric
+def run_facts(member: Evaluation, config: Config) -> RunFacts:
+    history, chosen_by = read_history(member.run.folder, config), config.training.metric
     best = history.best(chosen_by)
     return RunFacts(
-        folder=str(run.folder),
+        folder=str(member.run.folder),
         seed=config.training.seed,
-        checkpoint=checkpoint,
+        checkpoint=member.checkpoint,
         chosen_by=chosen_by,
+        scores={name: estimate.value for name, estimate in member.with_dup.scores.items()},
         best_score=best.scores[chosen_by],
         best_step=best.step,
         seconds=history.seconds,

@@ -1,0 +1,100 @@
+/* The table, as the paper's, with each row's interval drawn beside it. */
+
+function scoreTable() {
+  let side = "with_dup";
+  const frame = element("div", "sheet");
+  const draw = () => frame.replaceChildren(drawTable(side));
+  draw();
+  const sides = [["with_dup", "with DUP"], ["without_dup", "without DUP"]];
+  section("table", "Table", "The table", [
+    `Test scores ± bootstrap standard error over ${whole(results.examples)} examples, decoded greedily. `,
+    "Differences are paired by example; p by approximate randomisation. The bar is the 95% interval of ",
+    `${scoreName(MAIN)}, the dashed line ${results.baselines[0]}.`],
+  element("div", "controls", choice("decoding", sides, side, (value) => { side = value; draw(); })), frame);
+}
+
+function drawTable(side) {
+  const best = Math.max(...results.rows.map((row) => row[side].scores[MAIN].value));
+  const scores = [MAIN, ...results.scores.filter((score) => score !== MAIN)];
+  const heads = ["", ...scores.map(scoreName), "95% interval", ...results.baselines.map((label) => `over ${label}`), "DUP adds"];
+  const rows = results.rows.map((row) => {
+    const made = element("tr", row[side].scores[MAIN].value === best ? "best" : "",
+      cell("", "method", named(row)),
+      ...scores.map((score) => cell(scoreName(score), score === MAIN ? "main" : "other", ...withError(score, row[side].scores[score]))),
+      cell("", "interval", interval(row, side)),
+      ...results.baselines.map((label) => difference(row, side, label)),
+      cell("DUP adds", "other", gained(MAIN, row.with_dup.scores[MAIN].value - row.without_dup.scores[MAIN].value)));
+    return made;
+  });
+  return sheet("scores", heads, rows, startsGroup);
+}
+
+/* SPG's rows are set apart as in the paper, and so are our own. */
+function startsGroup(place) {
+  const kind = (row) => `${row.extension} ${row.p_drop !== null}`;
+  return place > 0 && kind(results.rows[place]) !== kind(results.rows[place - 1]);
+}
+
+function sheet(className, heads, rows, starts) {
+  rows.forEach((row, place) => row.classList.toggle("starts", starts(place)));
+  return element("table", className, element("thead", "", element("tr", "", ...heads.map((head) => element("th", head === "95% interval" ? "interval" : "", head)))),
+    element("tbody", "", ...rows));
+}
+
+function cell(name, className, ...content) {
+  const made = element("td", className, ...content);
+  if (name) made.dataset.name = name;
+  return made;
+}
+
+const withError = (score, found) => [bold(shown(score, found.value)), element("span", "error", ` ±${shown(score, found.standard_error)}`)];
+
+function difference(row, side, label) {
+  const found = row[side].against[label]?.[MAIN];
+  if (!found) return cell("", "difference none", "");
+  const sure = found.p_randomisation < 0.05 ? (found.value > 0 ? " up" : " down") : "";
+  return cell(`over ${label}`, `difference${sure}`, bold(gained(MAIN, found.value)), element("span", "error", ` ${pValue(found.p_randomisation)}`));
+}
+
+/* The scale of the intervals; rows that trained nothing would flatten all others, and lie beyond it. */
+function scaleOf(side) {
+  const all = results.rows.map((row) => row[side].scores[MAIN]).sort((one, other) => other.value - one.value);
+  const usual = 4 * Math.max(all[0].value - all[all.length >> 1].value, all[0].high - all[0].low);
+  return padded(all.filter((score) => all[0].value - score.low <= usual).flatMap((score) => [score.low, score.high]), 0.04);
+}
+
+function interval(row, side) {
+  const [low, high] = scaleOf(side);
+  const place = (value) => `${((value - low) / (high - low) * 100).toFixed(2)}%`;
+  const score = row[side].scores[MAIN], base = rowOf(results.baselines[0])[side].scores[MAIN].value;
+  const drawn = score.low < low ? [element("i", "beyond", "◂")] : [element("i", "range"), element("i", "point")];
+  const made = element("div", "bar-of", element("i", "base"), ...drawn);
+  made.style.setProperty("--base", place(base));
+  made.style.setProperty("--low", place(score.low));
+  made.style.setProperty("--wide", `${((score.high - score.low) / (high - low) * 100).toFixed(2)}%`);
+  made.style.setProperty("--value", place(score.value));
+  made.style.setProperty("--colour", looks.get(row.label).colour);
+  made.title = `${row.label}: ${shown(MAIN, score.low)} to ${shown(MAIN, score.high)}`;
+  return made;
+}
+
+/* How each row was trained. */
+function trainingTable() {
+  const heads = ["", "seeds", `spread of ${scoreName(MAIN)}`, "best in validation", "at step", "minutes", "examples/s", "words"];
+  const mean = (row, field) => meanOf(row.runs.map((run) => run[field]));
+  const rows = results.rows.map((row) => {
+    const by = row.runs[0].chosen_by, spread = row.with_dup.scores[MAIN].spread;
+    return element("tr", "",
+      cell("", "method", named(row)),
+      cell("seeds", "", row.runs.map((run) => run.seed).join(", ")),
+      cell("spread", "", spread === null ? "–" : shown(MAIN, spread)),
+      cell("validation", "", `${scoreName(by)} ${shown(by, mean(row, "best_score"))}`),
+      cell("at step", "", whole(mean(row, "best_step"))),
+      cell("minutes", "", plain(mean(row, "seconds") / 60, 1)),
+      cell("examples/s", "", whole(mean(row, "examples_per_second"))),
+      cell("words", "", plain(row.with_dup.words, 1)));
+  });
+  const about = "The checkpoint with the best validation score is the one that is tested. Numbers are means over seeds; time is that of " +
+    "the machine it ran on, validations included; words are the mean length of a test output.";
+  section("training", "Training", "How each was trained", about, element("div", "sheet", sheet("trainings", heads, rows, startsGroup)));
+}

@@ -1,0 +1,115 @@
+"""The answer in words: which row won, by how much over the baselines, how sure that is, on how many examples."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bangbang.reporting.names import NAMES, p_value
+from bangbang.reporting.results import Difference, Results, Row
+from bangbang.training.scoring import shown
+
+SURE, ALMOST_SURE = 0.01, 0.05
+
+
+class Verdict(NamedTuple):
+    headline: str
+    sentences: list[str]
+    figures: list[tuple[str, str]]
+    """Numbers to see at once, each with what it is."""
+
+
+def verdict(results: Results) -> Verdict:
+    best = max(results.rows, key=lambda row: row.with_dup.scores[results.main].value)
+    told = Teller(results, best)
+    return Verdict(told.headline(), list(told.sentences()), list(told.figures()))
+
+
+class Teller:
+    def __init__(self, results: Results, best: Row) -> None:
+        self.results, self.best, self.score = results, best, NAMES[results.main]
+        self.over = {label: found[results.main] for label, found in best.with_dup.against.items()}
+        others = [row for row in results.rows if row.label not in results.baselines]
+        self.rival = max(others, key=self.value, default=None) if best.label in results.baselines else None
+        """The best row that is no baseline, where a baseline won."""
+
+    def value(self, row: Row) -> float:
+        return row.with_dup.scores[self.results.main].value
+
+    def number(self, value: float) -> str:
+        return shown(self.results.main, value)
+
+    def signed(self, value: float) -> str:
+        return f"{'−' if value < 0 else '+'}{self.number(abs(value))}"
+
+    def headline(self) -> str:
+        label = self.best.label
+        if self.rival is not None:
+            behind = self.rival.with_dup.against[label][self.results.main]
+            by = f"{self.number(abs(behind.value))} {self.score}"
+            if behind.p_randomisation < ALMOST_SURE:
+                return f"{label} wins: {self.rival.label} stays {by} behind"
+            return f"{label} leads {self.rival.label} by {by}, which may be chance"
+        if not self.over:
+            return f"{label} reaches {self.number(self.value(self.best))} {self.score}"
+        gained = ", ".join(f"{self.signed(found.value)} over {other}" for other, found in self.over.items())
+        gained = gained.replace(" over", f" {self.score} over", 1)
+        if all(found.p_randomisation < ALMOST_SURE for found in self.over.values()):
+            return f"{label} wins: {gained}"
+        return f"{label} leads, not surely: {gained}"
+
+    def sentences(self) -> Iterator[str]:
+        score, count = self.best.with_dup.scores[self.results.main], len(self.best.runs)
+        seeds = f", the mean of {count} seeds that spread by {self.number(score.spread)}" if score.spread else ""
+        yield (
+            f"On {self.results.examples:,} test examples {self.best.label} has {self.number(score.value)} "
+            f"± {self.number(score.standard_error)} {self.score}, decoded greedily with DUP{seeds}."
+        )
+        for label, found in self.over.items():
+            yield self.compared(found, f"more than {label}’s", self.value(self.results.row(label)))
+        if self.rival is not None:
+            found = self.rival.with_dup.against[self.best.label][self.results.main]
+            yield (
+                f"The best other row, {self.rival.label}, has {self.number(self.value(self.rival))}: "
+                f"{self.signed(found.value)}, {p_value(found.p_randomisation)}; {sureness(found)}."
+            )
+        yield from self.remarks()
+
+    def compared(self, found: Difference, than: str, value: float) -> str:
+        return (
+            f"That is {self.number(found.value)} {than} {self.number(value)}, with 95% confidence between "
+            f"{self.signed(found.low)} and {self.signed(found.high)} ({p_value(found.p_randomisation)}): "
+            f"{sureness(found)}."
+        )
+
+    def remarks(self) -> Iterator[str]:
+        cold = next((row for row in self.results.rows if row.label == "PG"), None)
+        if cold is not None and cold is not self.best:
+            yield f"Policy gradient from a cold start (PG) reaches {self.number(self.value(cold))}."
+        sweep = [row for row in self.results.rows if row.p_drop is not None and not row.extension]
+        if len(sweep) > 1 and len({run.chosen_by for row in sweep for run in row.runs}) == 1:
+            chosen = max(sweep, key=lambda row: row.mean("best_score"))
+            top = max(sweep, key=self.value)
+            also = "it too" if chosen is top else f"{chosen.label}, which has {self.number(self.value(chosen))} there"
+            yield (
+                f"Of the SPG rows {top.label} is best on the test, with {self.number(self.value(top))}; "
+                f"validation would have picked {also}."
+            )
+
+    def figures(self) -> Iterator[tuple[str, str]]:
+        score = self.best.with_dup.scores[self.results.main]
+        yield f"{self.number(score.value)} ±{self.number(score.standard_error)}", f"{self.score} of {self.best.label}"
+        for label, found in self.over.items():
+            yield self.signed(found.value), f"over {label}, {p_value(found.p_randomisation)}"
+        yield f"{self.results.examples:,}", "test examples"
+        seeds = {seed for row in self.results.rows for seed in row.seeds}
+        yield str(sum(len(row.runs) for row in self.results.rows)), f"trainings, {count_of(len(seeds), 'seed')}"
+
+
+def sureness(found: Difference) -> str:
+    """What a p-value means."""
+    if found.p_randomisation < SURE:
+        return "chance does not explain it"
+    return "chance hardly explains it" if found.p_randomisation < ALMOST_SURE else "chance may explain it"
+
+
+def count_of(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
