@@ -1,6 +1,7 @@
 """Trainings side by side, each in a process of its own; all of them can be stopped and gone on with at any moment."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -36,6 +37,7 @@ class Child:
         self.training, self.log = training, log
         begun = bool(shelf.listed(training.folder / "checkpoints"))
         arguments = training.resume if begun else training.start
+        print("$", shlex.join(["bangbang", *arguments]), file=log, flush=True)
         # a session of its own: Ctrl-C reaches the parent alone, which tells its children once
         self.process = subprocess.Popen(
             [sys.executable, "-m", "bangbang", *arguments, "--end-with-parent", str(os.getpid())],
@@ -138,7 +140,7 @@ class Crew:
             found = standing(training.folder, training.config.training)
             if found.done:
                 self.done.add(training.name)
-                display.end(training, f"done in {found.seconds / 60:.1f} minutes of training")
+                display.end(training, f"done in {found.seconds / 60:.1f} minutes of training", done=True)
             elif stopping and code in (0, -signal.SIGTERM):
                 display.end(training, f"stopped at step {found.step}")
             else:

@@ -49,11 +49,11 @@ class Display:
         self.say(f"{name}: {f'going on from step {step}' if step else 'begins'}")
         self.tasks[name] = self.bars.add_task(name, total=self.limits[name], completed=step, status="")
 
-    def end(self, training: Training, how: str) -> None:
+    def end(self, training: Training, how: str, done: bool = False) -> None:
         self.say(f"{training.name}: {how}")
         if training.name in self.tasks:
             self.bars.remove_task(self.tasks.pop(training.name))
-        if how.startswith("done"):
+        if done:
             self.steps[training.name] = self.limits[training.name]
 
     def show(self, running: Mapping[str, tuple[int, float | None]]) -> None:
