@@ -3,10 +3,12 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from bangbang.training import Run, shelf
 METHODS = ["mle", "pg-mle", "spg-0.4"]
 SETTINGS = ["vocabulary.split=words", "model.units=24", "training.batch_size=16", "training.max_steps=70"]
 SETTINGS += ["training.validate_every=35", "training.log_every=2", "optimizer.learning_rate=0.02"]
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 300
 
 
 def command(corpus: Path, out: Path, *more: str, jobs: int = 2) -> list[str]:
@@ -38,9 +40,16 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def started(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+@contextmanager
+def started(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A reproduction in a process of its own, which does not outlive the block."""
     with log.open("w") as file:
-        return subprocess.Popen([sys.executable, "-m", "bangbang", *arguments], stdout=file, stderr=file)
+        process = subprocess.Popen([sys.executable, "-m", "bangbang", *arguments], stdout=file, stderr=file)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def weights(run: Path) -> dict[str, bytes]:
@@ -64,18 +73,19 @@ def out(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out, log, arguments = folder / "out", folder / "log", command(tiny_corpus, folder / "out")
     mle, spg = out / "runs" / "mle-seed1", out / "runs" / "spg-0.4-seed1"
 
-    parent = started(command(tiny_corpus, out, jobs=1), log)
-    until(lambda: latest(mle, "rouge-l").step >= 10)
-    child = holder(mle)
-    parent.kill()
-    parent.wait()
+    with started(command(tiny_corpus, out, jobs=1), log):
+        until(lambda: latest(mle, "rouge-l").step >= 10)
+        child = holder(mle)
+        os.kill(child, signal.SIGSTOP)  # it must not come to its end before it looks for its parent again
+    time.sleep(1.5)
+    os.kill(child, signal.SIGCONT)
     until(lambda: not alive(child))
     assert 10 <= shelf.step_of(shelf.listed(mle / "checkpoints")[-1]) < 70, "the child saved when its parent was gone"
 
-    parent = started(arguments, log)
-    until(lambda: latest(mle, "rouge-l").step > 10 and latest(spg, "rouge-l").step > 10)
-    parent.terminate()
-    assert parent.wait(PATIENCE_SECONDS) == 130
+    with started(arguments, log) as parent:
+        until(lambda: latest(mle, "rouge-l").step > 10 and latest(spg, "rouge-l").step > 10)
+        parent.terminate()
+        assert parent.wait(PATIENCE_SECONDS) == 130
     assert "go on with: bangbang reproduce headlines" in log.read_text()
     assert not alive(holder(mle)) and not alive(holder(spg))
     assert not (out / "results.json").exists()
