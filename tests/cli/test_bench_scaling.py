@@ -1,15 +1,15 @@
-"""`bangbang bench scaling`: its options and its table; the measurement itself wants idle cores and minutes."""
+"""`bangbang bench scaling`: growth at small sizes; of processes options and table, as the rest wants idle cores."""
 
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from bangbang.bench import scaling
+from bangbang.bench import processes, scaling
 from bangbang.cli.main import main
 
 
-@pytest.mark.parametrize("option", [["--processes", "1"], ["--steps", "10"]])
+@pytest.mark.parametrize("option", [["--processes", "1"], ["--processes", "2", "--steps", "10"]])
 def test_too_little_to_measure_is_refused(
     tiny_config: Path, option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -23,7 +23,7 @@ def test_the_rate_leaves_out_the_first_intervals(tiny_config: Path, tmp_path: Pa
     import statistics
 
     arguments = argparse.Namespace(config=tiny_config, set=[], steps=20)
-    rate = scaling.throughput(arguments, "bbspg", tmp_path / "run", 1)
+    rate = processes.throughput(arguments, "bbspg", tmp_path / "run", 1)
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     rates = [line["examples_per_second"] for line in lines if line["kind"] == "train"]
     assert len(rates) == 4 and rate == statistics.median(rates[2:])
@@ -35,3 +35,26 @@ def test_the_table_names_every_objective() -> None:
     with console.capture() as captured:
         console.print(scaling.table({"processes": 2, "torch": "2", "mle": row, "bbspg": row}))
     assert "bbspg" in captured.get() and "1.80" in captured.get()
+
+
+SMALL = ["--batches", "2", "4", "--lengths", "3", "--vocabs", "50", "--batch", "4", "--vocab", "60", "--dim", "8"]
+
+
+def test_growth_is_measured_at_every_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import json
+
+    plot = tmp_path / "growth.svg"
+    assert main(["bench", "scaling", *SMALL, "--repeats", "1", "--plot", str(plot), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [row["value"] for row in result["batch"]] == [2, 4]
+    assert len(result["length"]) == len(result["vocab"]) == 1
+    for axis in ("batch", "length", "vocab"):
+        for row in result[axis]:
+            assert row["mle"]["ratio_per_position"] == 1 and row["bbspg"]["seconds_per_position"] > 0
+    assert result["batch"][1]["mle"]["positions"] > result["batch"][0]["mle"]["positions"]
+    assert "<svg" in plot.read_text()
+
+
+def test_growth_of_sizes_too_small_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "scaling", "--batches", "0"]) == 2
+    assert "--batches: 0 is too small" in capsys.readouterr().err

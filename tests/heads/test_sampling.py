@@ -69,6 +69,15 @@ def test_chunks_change_nothing(rows_at_once: int, monkeypatch: pytest.MonkeyPatc
     assert log_prob.chunk_rows(700) > 64
 
 
+@pytest.mark.parametrize("count", [1, 4, 5, 15, 16, 17])
+@torch.no_grad()
+def test_few_rows_have_the_logits_of_the_whole_layer(count: int) -> None:
+    head, features = head_of(30), torch.randn(count, 5)
+    ((rows, logits),) = sampling.logit_chunks(features, head.weight, head.bias)
+    assert rows == slice(0, count)
+    torch.testing.assert_close(logits, head.logits(features))
+
+
 @given(st.integers(0, 10_000), st.integers(1, 600), st.floats(0, 1, exclude_max=True))
 def test_inversion_is_the_literal_one(seed: int, vocabulary: int, uniform: float) -> None:
     """The first token whose cumulative mass passes u, within what rounding moves; never one without mass."""

@@ -52,13 +52,14 @@ class Split:
         all_references: bool = False,
         vocabulary_size: int = np.iinfo(np.int32).max,
         release: Callable[[], None] = lambda: None,
+        passed: Callable[[int], None] = lambda chunk: None,
     ) -> None:
         self._table, self._features, self._all_references = table, features, all_references
         self._vocabulary_size, self._release = vocabulary_size, release
-        self._sources = Ragged(table.column("source_ids").chunks)
+        self._sources = Ragged(table.column("source_ids").chunks, passed)
         references = table.column("target_ids").chunks
-        per_row = Ragged(references).lengths()
-        self._targets = Ragged([chunk.values for chunk in references])
+        per_row = Ragged(references, passed).lengths()
+        self._targets = Ragged([chunk.values for chunk in references], passed)
         self._row: npt.NDArray[np.int32] = np.repeat(np.arange(len(per_row), dtype=np.int32), per_row)
         if all_references:
             self._first = np.concatenate(([0], np.cumsum(per_row)))  # [rows + 1] the number of a row's first example
@@ -76,7 +77,7 @@ class Split:
         mapped = MappedTable(paths)
         if mapped.table.schema != ENCODED:
             raise ValueError("other columns than a split has")
-        return cls(mapped.table, features, all_references, vocabulary_size, mapped.release)
+        return cls(mapped.table, features, all_references, vocabulary_size, mapped.release, mapped.release_sometimes)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)

@@ -16,6 +16,8 @@ from torch import Tensor
 from bangbang.heads.log_prob import chunk_rows
 
 BLOCK = 256
+# Measured with MKL on CPUs: a product of 5 to 15 rows takes up to twice as long as one of 16.
+QUICK_ROWS = 16
 
 
 class Offsets(NamedTuple):
@@ -34,13 +36,16 @@ def logit_chunks(
     features: Tensor, weight: Tensor, bias: Tensor, offsets: Offsets | None = None
 ) -> Iterator[tuple[slice, Tensor]]:
     """The logits [n, V] of chunks of rows, one after the other in the same memory, which may be changed."""
+    count = len(features)
+    if QUICK_ROWS // 4 < count < QUICK_ROWS:
+        features = torch.nn.functional.pad(features, (0, 0, 0, QUICK_ROWS - count))
     chunks = max(1, math.ceil(len(features) / chunk_rows(len(weight))))
     size = max(1, math.ceil(len(features) / chunks))
     buffer = features.new_empty(min(size, len(features)), len(weight))
-    for start in range(0, len(features), size):
-        rows = slice(start, start + size)
-        logits = buffer[: len(features[rows])]
-        torch.mm(features[rows], weight.t(), out=logits).add_(bias)
+    for start in range(0, count, size):
+        rows = slice(start, min(start + size, count))
+        part = features[start : start + size]
+        logits = torch.mm(part, weight.t(), out=buffer[: len(part)])[: rows.stop - start].add_(bias)
         if offsets is not None:
             logits.scatter_add_(1, offsets.tokens[rows], offsets.values[rows].to(logits.dtype))
         yield rows, logits
