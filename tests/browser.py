@@ -71,7 +71,9 @@ class Browser:
         self.ask("Page.navigate", url=file.as_uri())
         while "Page.loadEventFired" not in self.events:
             self.hear()
-        self.run("new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 60))")
+        self.run(
+            "new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 60))"
+        )
 
     def run(self, script: str) -> Any:
         """The value of an expression, or of the promise that it is."""

@@ -25,26 +25,26 @@ learning_rate = 0.02
 
 [training]
 batch_size = 24
-max_steps = 24
-validate_every = 6
-log_every = 6
+max_steps = 12
+validate_every = 4
+log_every = 4
 metric = "rouge-l"
 """
 SETTINGS = {
-    "MLE": ["training.max_steps=72"],
+    "MLE": ["training.max_steps=36"],
     "RAML": ["objective.kind=raml"],
     "SPG 0.2": ["objective.kind=bbspg", "objective.p_drop=0.2"],
     "SPG 0.6": ["objective.kind=bbspg", "objective.p_drop=0.6"],
     "SPG 0.2 + Length": ["objective.kind=bbspg", "objective.p_drop=0.2", "reward.length=1"],
 }
-TWICE = ("MLE", "SPG 0.2")  # rows of two seeds
+TWICE = ("SPG 0.2",)  # rows of two seeds
 TEST_EXAMPLES = 30
 
 
 @pytest.fixture(scope="session")
 def small_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reporting")
-    corpus = write_corpus(folder / "corpus", {"train": 240, "valid": 20, "test": TEST_EXAMPLES})
+    corpus = write_corpus(folder / "corpus", {"train": 240, "valid": 10, "test": TEST_EXAMPLES})
     path = folder / "small.toml"
     path.write_text(CONFIG.format(corpus=corpus, cache=folder / "cache"))
     return path

@@ -71,7 +71,7 @@ def test_every_row_and_validation_is_drawn(shown: Browser, reported: Reported) -
     validations = sum(len(row.runs[0].validations) for row in results.rows)
     assert shown.run(COUNT.format("#curves .mark")) == validations
     assert shown.run(COUNT.format("#curves .line")) == len(results.rows)
-    assert shown.run(COUNT.format("#curves .band")) == 2  # rows of two seeds
+    assert shown.run(COUNT.format("#curves .band")) == 1  # the row of two seeds
     assert shown.run(COUNT.format("#sweep .mark")) == 3
     assert shown.run(COUNT.format("#targets .method")) == 5
     assert shown.run(COUNT.format("#trace .pill")) > 2
@@ -95,11 +95,12 @@ def test_switches_change_what_is_drawn(shown: Browser) -> None:
 
 
 @needs_chromium
-def test_pointing_at_a_mark_tells_its_numbers(shown: Browser) -> None:
-    shown.run("document.querySelector('#curves .mark').dispatchEvent(new MouseEvent('mouseenter'))")
+def test_pointing_at_a_mark_tells_its_numbers(shown: Browser, reported: Reported) -> None:
+    place = sum(len(row.runs[0].validations) for row in reported[0].rows[:2])  # the first mark of SPG 0.2
+    shown.run(f"document.querySelectorAll('#curves .mark')[{place}].dispatchEvent(new MouseEvent('mouseenter'))")
     note = shown.run("document.querySelector('#curves .tip').textContent")
-    assert re.search(r"MLE: \d+\.\d\dstep 6 · [\d.]+ min · [\d.]+ to [\d.]+ over 2 seeds", note)
-    shown.run("document.querySelector('#curves .mark').dispatchEvent(new MouseEvent('mouseleave'))")
+    assert re.fullmatch(r"SPG 0.2: \d+\.\d\dstep 4 · [\d.]+ min · [\d.]+ to [\d.]+ over 2 seeds", note)
+    shown.run(f"document.querySelectorAll('#curves .mark')[{place}].dispatchEvent(new MouseEvent('mouseleave'))")
     assert shown.run("document.querySelector('#curves .tip').hidden")
 
 
