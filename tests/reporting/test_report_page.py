@@ -46,7 +46,8 @@ def test_it_fits_and_nothing_complains(browser: Browser, reported: Reported, wid
     assert browser.run("innerWidth") == width
     assert browser.run("document.documentElement.scrollWidth") <= width
     boxes = browser.run(
-        "[...document.querySelectorAll('.chart svg, .plot svg, .wave, .bar-of')].map((each) => each.getBoundingClientRect())"
+        "[...document.querySelectorAll('.chart svg, .plot svg, .wave, .bar-of')]"
+        ".map((each) => each.getBoundingClientRect())"
         ".filter((box) => box.width > 0).map((box) => [box.left, box.right, box.height])"
     )
     assert len(boxes) == 2 + 1 + 1 + len(reported[0].rows)  # the charts, the targets of this width, the trace, the bars
