@@ -32,7 +32,7 @@ def test_what_dup_changed() -> None:
     (record,) = dup_record([Group("row", [one, other], [Config()] * 2)], METRIC, "rouge-l")
     assert (record["outputs"], record["changed"]) == (8, 3)
     assert (record["better"], record["worse"]) == (3, 0)  # "red" has a better precision than "red red red"
-    assert [change["number"] for change in record["examples"]][0] == 1
+    assert record["examples"][0]["number"] == 1
     gains = [change["gain"] for change in record["examples"]]
     assert gains == sorted(gains, reverse=True)
 
