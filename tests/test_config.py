@@ -75,3 +75,11 @@ def test_any_table_is_a_config_or_an_input_error(table: object) -> None:
         configs.build(Config, table if isinstance(table, dict) else {"model": table}, "here")
     except InputError as error:
         assert str(error).startswith("here") or "must be" in str(error)
+
+
+@pytest.mark.parametrize("name", ["headlines-debian", "captions-flickr8k"])
+def test_configs_by_spg_change_the_objective_alone(name: str) -> None:
+    folder = Path(__file__).parents[1] / "configs"
+    plain, spg = configs.read(folder / f"{name}.toml"), configs.read(folder / f"{name}-spg.toml")
+    changed = {key.split(".")[0] for key in configs.differences(spg, plain)}
+    assert spg.objective.kind == "bbspg" and changed <= {"objective", "reward"}

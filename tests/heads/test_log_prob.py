@@ -86,3 +86,39 @@ def test_memory_is_not_of_the_size_of_the_logits() -> None:
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (kept.append(t.numel()), t)[1], lambda t: t):
         weighted_log_prob(*inputs).sum()
     assert kept and max(kept) < rows * vocabulary / 10
+
+
+def assert_near(ours: Tensor, theirs: Tensor, share: float) -> None:
+    """Apart by at most this share of the largest value."""
+    assert float((ours.double() - theirs.double()).abs().max()) <= share * float(theirs.abs().max())
+
+
+@pytest.mark.parametrize("lowered", ["parameters", "autocast"])
+def test_bfloat16_gives_the_plain_layer_within_its_precision(lowered: str, rows_at_once: int) -> None:
+    torch.manual_seed(0)
+    exact = [part.detach().bfloat16().double() for part in problem(7, 64, 50)[:3]]
+    tokens, c = torch.randint(0, 50, (7,)), torch.randn(7, dtype=torch.float64)
+    theirs = [part.clone().requires_grad_() for part in exact]
+    expected = plain(theirs[0], theirs[1], theirs[2], tokens, c)
+    expected.sum().backward()
+    dtype = torch.bfloat16 if lowered == "parameters" else torch.float32
+    ours = [part.to(dtype).requires_grad_() for part in exact]
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lowered == "autocast"):
+        found = weighted_log_prob(ours[0], ours[1], ours[2], tokens, c.to(dtype))
+    found.sum().backward()
+    assert_near(found.detach(), expected.detach(), 0.02)
+    for our, their in zip(ours, theirs, strict=True):
+        assert our.grad is not None and their.grad is not None and our.grad.dtype == dtype
+        assert_near(our.grad, their.grad, 0.02)
+
+
+def test_autocast_lowers_the_products_and_nothing_else() -> None:
+    torch.manual_seed(0)
+    features, weight, bias, tokens, c = problem(5, 64, 50, torch.float32)
+    full = weighted_log_prob(features, weight, bias, tokens, c)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        lowered = weighted_log_prob(features, weight, bias, tokens, c)
+    rounded = features.bfloat16() @ weight.bfloat16().t()
+    expected = c * torch.log_softmax(rounded.float() + bias, 1)[torch.arange(5), tokens]
+    torch.testing.assert_close(lowered, expected)
+    assert not torch.equal(lowered, full)

@@ -112,3 +112,21 @@ def test_top_k_is_that_of_the_whole_layer(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_no_rows_draw_nothing() -> None:
     assert head_of(50).sample(torch.zeros(0, 5), torch.zeros(0)).tokens.shape == (0,)
+
+
+@pytest.mark.parametrize("lowered", ["parameters", "autocast"])
+def test_draws_at_low_precision_follow_the_rounded_logits(lowered: str) -> None:
+    head, feature = head_of(300), torch.randn(5).bfloat16()
+    head.weight.data, head.bias.data = head.weight.data.bfloat16().float(), head.bias.data.bfloat16().float()
+    logits = (feature @ head.weight.data.bfloat16().t()).float() + head.bias.data
+    rows = feature.float().expand(40_000, 5)
+    if lowered == "parameters":
+        head, rows = head.bfloat16(), rows.bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lowered == "autocast"):
+        drawn = head.sample(rows, torch.rand(40_000))
+        best, _ = head.top_k(rows[:1], 3)
+    assert chi_square_fits(drawn.tokens, logits.softmax(0))
+    expected = logits.log_softmax(0).topk(3)
+    assert best.dtype == torch.float32
+    torch.testing.assert_close(best[0], expected.values)
+    torch.testing.assert_close(drawn.log_q, logits.log_softmax(0)[drawn.tokens], rtol=1e-4, atol=1e-4)

@@ -8,6 +8,7 @@ Shapes: N positions, D features, V vocabulary.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,6 +24,34 @@ def chunk_rows(vocabulary: int) -> int:
     return max(CHUNK_ROWS, CHUNK_VALUES // vocabulary)
 
 
+class Layer(NamedTuple):
+    """W and b at the precision of the products, which may be lower than that of the parameters (autocast).
+
+    What is summed over the vocabulary is summed in 32 bits at least, whatever the products' precision.
+    """
+
+    weight: Tensor  # [V, D]
+    bias: Tensor  # [V]
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor) -> "Layer":
+        kind = weight.device.type
+        lowered = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+        precise = torch.promote_types(weight.dtype, torch.float32)
+        return cls(weight.to(lowered), bias.to(precise))
+
+    def buffer(self, rows: int) -> Tensor:
+        return self.bias.new_empty(rows, len(self.weight))
+
+    def logits(self, features: Tensor, out: Tensor) -> Tensor:
+        """W f + b of each row, in `out` [n, V]."""
+        with torch.autocast(features.device.type, enabled=False):  # what is lowered is lowered here
+            features = features.to(self.weight.dtype)
+            if out.dtype == features.dtype:
+                return torch.mm(features, self.weight.t(), out=out).add_(self.bias)
+            return out.copy_(torch.mm(features, self.weight.t())).add_(self.bias)
+
+
 class Gradients:
     """Sums, over chunks of rows, the gradients of Σ c_i log p_i with respect to features, weight and bias."""
 
@@ -31,24 +60,37 @@ class Gradients:
         self.weight = torch.empty_like(weight)
         self.bias = torch.empty_like(bias)
 
-    def add(self, rows: slice, p: Tensor, features: Tensor, weight: Tensor, tokens: Tensor, c: Tensor) -> None:
+    def add(self, rows: slice, p: Tensor, features: Tensor, layer: Layer, tokens: Tensor, c: Tensor) -> None:
         """One chunk: p [n, V], features [n, D], tokens and coefficients [n]; onehot(token) touches single rows only."""
-        scaled = features * c.unsqueeze(1)
         keep = 0.0 if rows.start == 0 else 1.0  # the first chunk overwrites: no pass to fill with zeros
-        self.features[rows] = (weight.index_select(0, tokens) - p @ weight) * c.unsqueeze(1)
-        self.weight.addmm_(p.t(), scaled, beta=keep, alpha=-1).index_add_(0, tokens, scaled)
-        self.bias.addmv_(p.t(), c, beta=keep, alpha=-1).index_add_(0, tokens, c)
+        self.bias.addmv_(p.t().to(self.bias.dtype), c.to(self.bias.dtype), beta=keep, alpha=-1)
+        self.bias.index_add_(0, tokens, c.to(self.bias.dtype))
+        weight, p = layer.weight, p.to(layer.weight.dtype)
+        scaled = features * c.unsqueeze(1).to(features.dtype)
+        apart = weight.index_select(0, tokens) - p @ weight
+        self.features[rows] = apart.to(features.dtype) * c.unsqueeze(1).to(features.dtype)
+        if p.dtype == self.weight.dtype:
+            self.weight.addmm_(p.t(), scaled, beta=keep, alpha=-1)
+        else:
+            if not keep:
+                self.weight.zero_()
+            self.weight.sub_(p.t() @ scaled.to(p.dtype))
+        self.weight.index_add_(0, tokens, scaled.to(self.weight.dtype))
 
 
-def row_log_prob(logits: Tensor, tokens: Tensor) -> Tensor:
-    """log p(token) [n] of each row of logits [n, V]; leaves the softmax p in `logits`' place.
+def row_log_prob(layer: Layer, features: Tensor, tokens: Tensor, out: Tensor) -> Tensor:
+    """log p(token) [n] of each row; leaves the softmax p in `out` [n, V].
 
-    log Σ exp = max - log p_max, and p_max ≥ 1/V cannot underflow.
+    The logarithm of p itself is as exact as any, and needs no further pass over the vocabulary, unless p is so small
+    that it has lost digits.
     """
-    top = logits.amax(1)
-    chosen = logits.gather(1, tokens.unsqueeze(1)).squeeze(1)
-    p = torch.softmax(logits, 1, out=logits)
-    return chosen - top + p.amax(1).log()
+    p = torch.softmax(layer.logits(features, out), 1, out=out)
+    log_p = p.gather(1, tokens.unsqueeze(1)).squeeze(1).log()
+    rare = (log_p < math.log(torch.finfo(p.dtype).tiny)).nonzero().squeeze(1)
+    if len(rare):
+        logits = layer.logits(features[rare], layer.buffer(len(rare)))
+        log_p[rare] = logits.log_softmax(1).gather(1, tokens[rare].unsqueeze(1)).squeeze(1)
+    return log_p
 
 
 class _WeightedLogProb(torch.autograd.Function):
@@ -78,18 +120,18 @@ class _WeightedLogProb(torch.autograd.Function):
 def run_chunks(
     features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor | None
 ) -> tuple[Tensor, Gradients | None]:
+    layer = Layer.of(weight, bias)
     gradients = None if c is None else Gradients(features, weight, bias)
-    log_p = features.new_empty(len(features))
+    log_p = layer.bias.new_empty(len(features))
     chunks = max(1, math.ceil(len(features) / chunk_rows(len(weight))))
     size = max(1, math.ceil(len(features) / chunks))  # even chunks: a small last one would multiply at a lower rate
-    buffer = features.new_empty(size, len(weight))
+    buffer = layer.buffer(size)
     for start in range(0, max(1, len(features)), size):  # at least once: no rows give gradients of zero
         rows = slice(start, start + size)
-        logits = buffer[: len(features[rows])]  # [n, V]
-        torch.mm(features[rows], weight.t(), out=logits).add_(bias)
-        log_p[rows] = row_log_prob(logits, tokens[rows])
+        p = buffer[: len(features[rows])]  # [n, V]
+        log_p[rows] = row_log_prob(layer, features[rows], tokens[rows], p)
         if gradients is not None and c is not None:
-            gradients.add(rows, logits, features[rows], weight, tokens[rows], c[rows])
+            gradients.add(rows, p, features[rows], layer, tokens[rows], c[rows])
     return log_p, gradients
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.heads.log_prob import chunk_rows
+from bangbang.heads.log_prob import Layer, chunk_rows
 
 BLOCK = 256
 # Measured with MKL on CPUs: a product of 5 to 15 rows takes up to twice as long as one of 16.
@@ -41,11 +41,12 @@ def logit_chunks(
         features = torch.nn.functional.pad(features, (0, 0, 0, QUICK_ROWS - count))
     chunks = max(1, math.ceil(len(features) / chunk_rows(len(weight))))
     size = max(1, math.ceil(len(features) / chunks))
-    buffer = features.new_empty(min(size, len(features)), len(weight))
+    layer = Layer.of(weight, bias)
+    buffer = layer.buffer(min(size, len(features)))
     for start in range(0, count, size):
         rows = slice(start, min(start + size, count))
         part = features[start : start + size]
-        logits = torch.mm(part, weight.t(), out=buffer[: len(part)])[: rows.stop - start].add_(bias)
+        logits = layer.logits(part, buffer[: len(part)])[: rows.stop - start]
         if offsets is not None:
             logits.scatter_add_(1, offsets.tokens[rows], offsets.values[rows].to(logits.dtype))
         yield rows, logits
@@ -62,7 +63,7 @@ def sample_rows(
 ) -> Drawn:
     """One token per row from softmax((W f + b + offsets) / temperature), cut to the `top_k` likeliest (0: all)."""
     tokens = torch.empty(len(features), dtype=torch.long, device=features.device)
-    log_q = features.new_empty(len(features))
+    log_q = torch.empty(len(features), dtype=torch.promote_types(weight.dtype, torch.float32), device=features.device)
     for rows, logits in logit_chunks(features, weight, bias, offsets):
         if temperature != 1.0:
             logits.div_(temperature)
@@ -82,7 +83,8 @@ def top_k_rows(
     p is the whole softmax: what is forbidden does not make the rest likelier.
     """
     k = min(k, len(weight))
-    best, tokens = features.new_empty(len(features), k), features.new_empty(len(features), k, dtype=torch.long)
+    best = bias.new_empty(len(features), k, dtype=torch.promote_types(bias.dtype, torch.float32))
+    tokens = torch.empty_like(best, dtype=torch.long)
     for rows, logits in logit_chunks(features, weight, bias):
         total = logits.logsumexp(1, keepdim=True)
         if forbidden is not None:

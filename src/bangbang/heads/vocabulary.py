@@ -50,10 +50,8 @@ class VocabularyHead(nn.Module):
         """coefficient · log p(token) for each position, [N]; coefficients are 1 unless given."""
         if coefficients is None:
             coefficients = torch.ones(len(tokens), dtype=self.weight.dtype, device=features.device)
-        with torch.autocast(features.device.type, enabled=False):  # log-probabilities need the weights' full precision
-            weight = self.weight if self.tied is None else self.tied.weight
-            precise = features.to(weight.dtype), weight, self.bias, tokens, coefficients.to(weight.dtype)
-            return weighted_log_prob(*precise)
+        weight = self.weight if self.tied is None else self.tied.weight
+        return weighted_log_prob(features.to(weight.dtype), weight, self.bias, tokens, coefficients.to(weight.dtype))
 
     def logits(self, features: Tensor) -> Tensor:
         """All logits [N, V], for decoding a step of a few rows."""
@@ -67,8 +65,7 @@ class VocabularyHead(nn.Module):
     @torch.no_grad()
     def top_k(self, features: Tensor, k: int, forbidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The k largest log p of each row, best first, and their tokens [N, k]; `forbidden` [N, F] tokens have -inf."""
-        with torch.autocast(features.device.type, enabled=False):
-            return top_k_rows(features.to(self.weight.dtype), self.weight, self.bias, k, forbidden)
+        return top_k_rows(features, self.weight, self.bias, k, forbidden)
 
     @torch.no_grad()
     def sample(
@@ -80,6 +77,4 @@ class VocabularyHead(nn.Module):
         top_k: int = 0,
     ) -> Drawn:
         """One token per row from softmax((logits + offsets) / temperature), at the row's uniform number [N]."""
-        with torch.autocast(features.device.type, enabled=False):
-            precise = features.to(self.weight.dtype), self.weight, self.bias
-            return sample_rows(*precise, uniform, offsets, temperature, top_k)
+        return sample_rows(features, self.weight, self.bias, uniform, offsets, temperature, top_k)

@@ -63,7 +63,8 @@ class _Layer(torch.autograd.Function):
 
     From inputs [T, B, I], W [2, 3H, I], b [2, 3H], U [2, 3H, H], c [2, 3H] and padding [T, B, 1], 1 where there is
     nothing to read. Both directions go through time together, as the leading dimension of all that is kept. The
-    products with W and all weight gradients are taken once for all time steps; c_r and c_z are added to x beforehand.
+    products with W and all weight gradients are taken once for all time steps. Biases join each step's recurrent
+    product, which is small enough to stay in a cache; only b_n, which the reset gate must not touch, is added to all x.
     """
 
     @staticmethod
@@ -71,16 +72,18 @@ class _Layer(torch.autograd.Function):
         ctx: FunctionCtx, inputs: Tensor, w: Tensor, b: Tensor, u: Tensor, c: Tensor, padding: Tensor
     ) -> tuple[Tensor, Tensor]:
         (time, batch, _), units = inputs.shape, u.shape[2]
-        bias = torch.cat((b[:, : 2 * units] + c[:, : 2 * units], b[:, 2 * units :]), 1).unsqueeze(1)
+        bias = torch.cat((b[:, : 2 * units] + c[:, : 2 * units], c[:, 2 * units :]), 1).unsqueeze(1)
         both = torch.stack((inputs, inputs.flip(0))).flatten(1, 2)  # [2, T·B, I]
-        x = torch.baddbmm(bias, both, w.transpose(1, 2)).view(2, time, batch, 3 * units)
+        x = torch.bmm(both, w.transpose(1, 2)).view(2, time, batch, 3 * units)
         x[..., units : 2 * units].add_(torch.stack((padding, padding.flip(0))), alpha=CLOSED_GATE)
+        x[..., 2 * units :].add_(b[:, None, None, 2 * units :])
         gates = Gates(x, time=1)
-        kept = x.new_zeros(2, time + 1, batch, units)  # kept[:, 0] is the zero start
-        states, c_n, transposed = kept.unbind(1), c[:, None, 2 * units :], u.transpose(1, 2)
+        kept = x.new_empty(2, time + 1, batch, units)
+        kept[:, 0] = 0
+        states, transposed = kept.unbind(1), u.transpose(1, 2)
         for t in range(time):
-            g = torch.bmm(states[t], transposed)
-            torch.add(g[..., 2 * units :], c_n, out=gates.g_n[t])
+            g = torch.baddbmm(bias, states[t], transposed)
+            gates.g_n[t].copy_(g[..., 2 * units :])
             gates.forward(t, g, states[t], states[t + 1])
         ctx.save_for_backward(both, w, u)
         ctx.kept, ctx.gates, ctx.x = kept, gates, x  # type: ignore[attr-defined]

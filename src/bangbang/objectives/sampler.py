@@ -15,7 +15,7 @@ from bangbang.rewards import RewardState
 from bangbang.symbols import BOS, EOS, PAD
 
 # A rollout leaves finished rows behind once they are this share of what it holds: each time costs a copy of its memory.
-DONE_SHARE = 0.25
+DONE_SHARE = 0.5
 
 
 class Sample(NamedTuple):
