@@ -1,9 +1,8 @@
 """The page: one file that asks for nothing, shows text as text, and runs in a browser."""
 
+import itertools
 import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,8 +15,9 @@ from bangbang.explanation.page import page
 from bangbang.explanation.record import targets_record, trace_record
 from bangbang.explanation.scatter import LOOKS, inline_svg, picture_bytes
 from bangbang.explanation.targets import Targets
+from tests.browser import Browser, needs_chromium
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+COUNTED = (".pill", ".pill[aria-pressed=true]", ".wave", "tr", ".method")
 EVIL = "</script><img src=x onerror=alert(1)> & <!-- {{RECORD}}"
 
 
@@ -87,28 +87,20 @@ def test_pictures(drawn: list[Targets], kind: str, magic: bytes) -> None:
     assert picture_bytes(drawn, kind).startswith(magic)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-@pytest.mark.parametrize(("kind", "width"), [("trace", 500), ("trace", 1440), ("targets", 1440)])
-def test_it_runs_in_a_browser(pages: dict[str, str], kind: str, width: int, tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(pages[kind], encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=2000"]
-    options += [f"--window-size={width},900", f"--user-data-dir={tmp_path / 'profile'}"]
-    done = subprocess.run(
-        [str(CHROMIUM), *options, "--dump-dom", file.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "CONSOLE" not in done.stderr
-    record = json.loads(Reader(pages[kind]).texts["record"])
-    shown = re.search(r"(?s)<main>.*</main>", done.stdout)
-    assert shown is not None
-    count = shown[0].count
-    if kind == "trace":
-        assert count('class="pill ') == len(record["target"]["steps"])
-        assert count('aria-pressed="true"') == 1 and count('class="wave"') == 1
-        assert count("<tr") > 5
-    else:
-        assert count('class="method ') == len(record["methods"])
+@needs_chromium
+def test_it_runs_in_a_browser(pages: dict[str, str], tmp_path: Path) -> None:
+    with Browser(tmp_path / "profile") as browser:
+        for kind, width in itertools.product(pages, (390, 1440)):
+            file = tmp_path / f"{kind}.html"
+            file.write_text(pages[kind], encoding="utf-8")
+            browser.open(file, width)
+            assert browser.complaints == []
+            assert browser.run("document.documentElement.scrollWidth") <= width
+            record = json.loads(Reader(pages[kind]).texts["record"])
+            count = {name: browser.run(f"document.querySelectorAll('{name}').length") for name in COUNTED}
+            if kind == "trace":
+                assert count[".pill"] == len(record["target"]["steps"])
+                assert count[".pill[aria-pressed=true]"] == count[".wave"] == 1
+                assert count["tr"] > 5
+            else:
+                assert count[".method"] == len(record["methods"])

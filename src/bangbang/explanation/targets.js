@@ -1,12 +1,11 @@
 /* Many targets of each method. */
 
-const SHOWN = 5;
-
 class TargetsView {
-  /* `drawing` holds the plots, wide and narrow. */
-  constructor(explained, drawing) {
+  /* `drawing` holds the plots, wide and narrow; beside them are so many targets of each method. */
+  constructor(explained, drawing, shown = 5) {
     this.plot = element("div", "plot", drawing);
     this.list = element("div", "methods");
+    this.shown = shown;
     this.root = element("section", "targets", this.plot, this.list);
     for (const method of explained.methods) {
       this.list.append(this.card(method));
@@ -38,7 +37,7 @@ class TargetsView {
   }
 
   card(method) {
-    const list = element("ol", "", ...method.targets.slice(0, SHOWN).map((each) =>
+    const list = element("ol", "", ...method.targets.slice(0, this.shown).map((each) =>
       element("li", "", each.text || "(nothing)", element("span", "", each.times > 1 ? `${each.times} ×` : ""))));
     const card = element("section", `method ${method.name}`,
       element("h2", "", method.method, element("small", "", method.about)),

@@ -17,6 +17,9 @@ function padded(values, share = 0.06) {
   return [low - room, high + room];
 }
 
+const END_LETTERS = 24;
+const shortened = (label) => (label.length > END_LETTERS ? `${label.slice(0, END_LETTERS - 1)}…` : label);
+
 class Chart {
   /* `draw(chart)` puts marks on an empty chart; it is called at once, and whenever the frame's width changes. */
   constructor(name, draw) {
@@ -80,7 +83,7 @@ class Chart {
     if (over > 0) sorted.forEach((each) => { each.y -= over; });
     for (let place = sorted.length - 2; place >= 0; place--) sorted[place].y = Math.min(sorted[place].y, sorted[place + 1].y - gap);
     for (const { label, y } of sorted) {
-      this.svg.append(svg("text", { class: "end", x: this.right + 14, y: y + 4, style: `fill: ${looks.get(label).colour}` }, label));
+      this.svg.append(svg("text", { class: "end", x: this.right + 14, y: y + 4, style: `fill: ${looks.get(label).colour}` }, shortened(label)));
     }
   }
 }

@@ -27,11 +27,11 @@ function curve(row, score) {
 function drawCurves(chart, state) {
   const lines = results.rows.filter((row) => !state.hidden.has(row.label)).map((row) => [row, curve(row, state.score)]).filter(([, points]) => points.length);
   const all = lines.flatMap(([, points]) => points);
-  const roomy = chart.width >= 700, names = Math.max(...lines.map(([row]) => row.label.length)) * 7.5 + 24;
+  const roomy = chart.width >= 700, names = Math.max(...lines.map(([row]) => shortened(row.label).length)) * 7.5 + 24;
   chart.axes(
     { domain: [0, Math.max(...all.map((point) => point[state.x]))], label: state.x === "step" ? "training steps" : "minutes of training" },
     padded(all.flatMap((point) => [point.low, point.high])),
-    roomy ? Math.min(names, 230) : 14);
+    roomy ? names : 14);
   for (const [row, points] of lines) {
     const colour = looks.get(row.label).colour;
     if (row.runs.length > 1) {

@@ -139,6 +139,7 @@ def scored(metric: Metric, texts: list[str], references: Sequence[Sequence[str]]
 
 
 def outputs_of(metric: Metric, texts: list[str], statistics: Array) -> Outputs:
+    statistics = np.ascontiguousarray(statistics)  # sums go by memory order: kept or new, they are equal to the bit
     found = estimates(metric, statistics, RESAMPLING)
     return Outputs(texts, statistics, dict(zip(metric.names, found, strict=True)))
 

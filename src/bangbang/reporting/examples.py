@@ -43,7 +43,8 @@ def dup_record(groups: Sequence[Group], metric: Metric, main: str) -> list[dict[
     record = []
     for each in groups:
         found = [change for member in each.members for change in dup_changes(member, metric, main)]
-        ranked = sorted(found, key=lambda change: -change.gain)
+        different = {(change.before, change.after): change for change in reversed(found)}.values()
+        ranked = sorted(different, key=lambda change: -change.gain)
         record.append(
             {
                 "label": each.label,

@@ -14,6 +14,7 @@ from bangbang.symbols import UNK
 from bangbang.training import Run
 
 WORDS = range(5, 11)  # of a reference that is neither trivial nor too long to look at
+SOURCE_CHARACTERS = 300
 SEARCHED = 500
 SEEDS = range(1, 21)
 SAMPLES = 100
@@ -49,7 +50,8 @@ def examples_to_show(run: Run) -> Iterator[Example]:
     for row in range(min(len(split), SEARCHED)):
         example = row_example(run, split, row)
         ids = run.vocabulary.encode(example.references[0])
-        if len(ids) in WORDS and UNK not in ids and len(set(ids)) == len(ids):
+        readable = len(ids) in WORDS and len(example.source) <= SOURCE_CHARACTERS
+        if readable and UNK not in ids and len(set(ids)) == len(ids):
             yield example
 
 

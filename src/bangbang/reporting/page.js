@@ -13,7 +13,7 @@ function explanations() {
   if (!record.figures) return;
   const { label, targets, trace } = record.figures, run = element("span", "named", glyph(label), label);
   section("targets", "Targets", "What each method trains on", [TargetsView.lead(targets.methods), " The model is that of ", run, "."],
-    TargetsView.texts(targets), new TargetsView(targets, at("drawings").content).root);
+    TargetsView.texts(targets), new TargetsView(targets, at("drawings").content, 3).root);
   const view = new TraceView(trace);
   section("trace", "Trace", "Who chose each word", TraceView.lead(trace.settings), TraceView.texts(trace), view.root);
   view.start();

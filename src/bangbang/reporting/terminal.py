@@ -11,6 +11,8 @@ from bangbang.reporting.names import NAMES, p_value
 from bangbang.reporting.results import Results, Row, Score
 from bangbang.training.scoring import shown
 
+LABEL, NUMBER = 9, 7  # columns that a name and a number need
+
 
 def table(results: Results) -> RenderableType:
     """Test scores with DUP, the main one without, and differences to the baselines; then how each row was trained."""
@@ -20,12 +22,12 @@ def table(results: Results) -> RenderableType:
 def score_table(results: Results) -> Table:
     title = f"{results.title}: {results.examples:,} test examples, greedy + DUP, ± standard error"
     grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    grid.add_column("", no_wrap=True)
+    grid.add_column("", min_width=LABEL, overflow="fold")
     for name in results.scores:
-        grid.add_column(NAMES[name], justify="right", no_wrap=True)
-    grid.add_column(f"{NAMES[results.main]}\nwithout DUP", justify="right", no_wrap=True)
+        grid.add_column(NAMES[name], justify="right", min_width=NUMBER)
+    grid.add_column(f"{NAMES[results.main]} without DUP", justify="right", min_width=NUMBER)
     for label in results.baselines:
-        grid.add_column(f"{NAMES[results.main]}\nover {label}", justify="right")
+        grid.add_column(f"{NAMES[results.main]} over {label}", justify="right", min_width=NUMBER)
     best = max(row.with_dup.scores[results.main].value for row in results.rows)
     for row, last in with_sections(results.rows):
         winner = row.with_dup.scores[results.main].value == best
@@ -60,15 +62,17 @@ def difference(results: Results, row: Row, label: str) -> str:
         return ""
     main = found[results.main]
     sign = "+" if main.value >= 0 else "-"
-    return f"{sign}{shown(results.main, abs(main.value))} {p_value(main.p_randomisation)}"
+    # one word, so that a narrow cell breaks before it
+    p = p_value(main.p_randomisation).replace(" ", "")
+    return f"{sign}{shown(results.main, abs(main.value))} {p}"
 
 
 def training_table(results: Results) -> Table:
     grid = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    grid.add_column("", no_wrap=True)
+    grid.add_column("", min_width=LABEL, overflow="fold")
     grid.add_column("seeds")
     for heading in ("spread", "best in validation", "at step", "minutes", "examples/s"):
-        grid.add_column(heading, justify="right", no_wrap=heading != "at step")
+        grid.add_column(heading, justify="right", min_width=NUMBER)
     for row, last in with_sections(results.rows):
         spread = row.with_dup.scores[results.main].spread
         chosen_by = row.runs[0].chosen_by

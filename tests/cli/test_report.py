@@ -1,0 +1,87 @@
+"""`bangbang report`: rows find their names, numbers and page come out, bad calls get one line."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bangbang import config as configs
+from bangbang.cli.main import main
+from bangbang.config import Config, ObjectiveConfig, RewardConfig, TrainingConfig
+from bangbang.reporting import labels
+
+
+def labels_of(folder: Path, kinds: list[Config], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The labels of runs that have these configs."""
+    folders = [folder / str(number) for number in range(len(kinds))]
+
+    class Opened:
+        def __init__(self, path: Path) -> None:
+            self.config = kinds[folders.index(path)]
+
+        open = classmethod(lambda cls, path: cls(path))
+
+    monkeypatch.setattr(labels, "Run", Opened)
+    return [run.label for run in labels.label_runs(folders)]
+
+
+def test_labels_are_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "start").mkdir()
+    (tmp_path / "start" / "config.toml").write_text(configs.dumps(Config()))
+    spg = Config(objective=ObjectiveConfig(kind="bbspg", p_drop=0.4))
+    kinds = [
+        Config(),
+        Config(objective=ObjectiveConfig(kind="raml")),
+        Config(objective=ObjectiveConfig(kind="pg")),
+        Config(objective=ObjectiveConfig(kind="pg"), training=TrainingConfig(init=str(tmp_path / "start"))),
+        Config(objective=ObjectiveConfig(kind="pg"), training=TrainingConfig(init="gone/away")),
+        Config(objective=ObjectiveConfig(kind="spg", reward_weight=3)),
+        spg,
+        replace(spg, training=TrainingConfig(seed=2)),
+        replace(spg, reward=RewardConfig(length=1.0)),
+        Config(objective=ObjectiveConfig(kind="bbspg", p_drop=0.25)),
+    ]
+    assert labels_of(tmp_path, kinds, monkeypatch) == [
+        *("MLE", "RAML", "PG", "PG from MLE", "PG from away", "SPG W=3"),
+        *("SPG 0.4", "SPG 0.4", "SPG 0.4, reward.length=1.0", "SPG 0.25"),
+    ]
+
+
+def test_a_report_on_one_run(tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tiny_run), "--out", str(tmp_path / "a")]) == 0
+    text = capsys.readouterr().out
+    assert "MLE" in text and str(tmp_path / "a" / "report.html") in text.replace("\n", "")
+    command = ["report", str(tiny_run), "--label", "mine & 'yours'", "--out", str(tmp_path / "b"), "--json"]
+    assert main(command) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record == json.loads((tmp_path / "b" / "results.json").read_text())
+    assert [row["label"] for row in record["rows"]] == ["mine & 'yours'"]
+    assert record["commands"][0] == f"bangbang train {tiny_run}/config.toml --out {tiny_run}"
+
+
+def test_a_report_on_captions(shapes_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(shapes_run), "--out", str(tmp_path), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["task"], record["main"]) == ("captions", "cider-d")
+    assert record["scores"] == ["cider-d", "coco-rouge-l", "bleu-4", "rouge-l"]
+    main(["evaluate", str(shapes_run), "--json"])
+    evaluated = json.loads(capsys.readouterr().out)["scores"]["greedy +DUP"]
+    for name, score in record["rows"][0]["with_dup"]["scores"].items():
+        assert score["value"] == pytest.approx(evaluated[name]["value"])
+        assert score["standard_error"] == pytest.approx(evaluated[name]["standard_error"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["nowhere"], "not a run"),
+        (["{run}", "--label", "a", "b"], "--label names 2 rows, but there are 1 runs"),
+        (["{run}", "{run}"], "with seed 1"),
+        (["{run}", "--out", "{run}/config.toml"], "cannot be written"),
+    ],
+)
+def test_refusals(tiny_run: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", *(option.format(run=tiny_run) for option in options)]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1

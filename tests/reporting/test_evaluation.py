@@ -1,0 +1,120 @@
+"""Evaluating a run: scores are those of `bangbang evaluate`, and what was kept is used exactly as long as it holds."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bangbang.errors import InputError
+from bangbang.metrics import estimates
+from bangbang.metrics.metric import Array
+from bangbang.reporting import Evaluation, LabelledRun, evaluate
+from bangbang.reporting import evaluation as module
+from bangbang.reporting.task_metric import CaptionMetric, HeadlineMetric
+from bangbang.training.scoring import CAPTIONS, HEADLINES, RESAMPLING
+
+OUTPUTS = ["a small clock", "", "a dog runs on the grass", "fast fast editor for phones"]
+REFERENCES = [
+    ["a small quiet clock", "the clock"],
+    ["a cat"],
+    ["a dog runs on grass", "dog on the grass"],
+    ["fast editor"],
+]
+
+
+@pytest.mark.parametrize(("metric", "scorer"), [(HeadlineMetric(), HEADLINES), (CaptionMetric(), CAPTIONS)])
+def test_statistics_give_the_scores_of_training(metric: HeadlineMetric | CaptionMetric, scorer: type) -> None:
+    statistics = metric.statistics(OUTPUTS, REFERENCES)
+    own = dict(zip(metric.names, estimates(metric, statistics, RESAMPLING), strict=True))
+    theirs = scorer.with_errors(OUTPUTS, REFERENCES)  # type: ignore[attr-defined]
+    assert own.keys() == theirs.keys()
+    for name, estimate in own.items():
+        assert estimate == pytest.approx(theirs[name], rel=1e-9, abs=1e-9), name
+    alone = metric.statistics(OUTPUTS[2:3], REFERENCES[2:3])
+    if isinstance(metric, HeadlineMetric):
+        assert metric.per_example(statistics)[2] == pytest.approx(metric.aggregate(alone.sum(axis=0), 1))
+
+
+@pytest.fixture
+def run(labelled_runs: list[LabelledRun], tmp_path: Path) -> LabelledRun:
+    """A copy of a run that a test may change."""
+    shutil.copytree(labelled_runs[0].folder, tmp_path / "run")
+    (tmp_path / "run" / "test.json").unlink(missing_ok=True)
+    return LabelledRun(tmp_path / "run", "MLE")
+
+
+@pytest.fixture
+def decodings(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each call of `decode_run` was with DUP."""
+    calls: list[bool] = []
+
+    def counted(*arguments: object, **options: object) -> object:
+        calls.append(arguments[2].dup)  # type: ignore[attr-defined]
+        return original(*arguments, **options)  # type: ignore[arg-type]
+
+    original = module.decode_run
+    monkeypatch.setattr(module, "decode_run", counted)
+    return calls
+
+
+def same(one: Evaluation, other: Evaluation) -> bool:
+    def arrays(evaluation: Evaluation) -> list[Array]:
+        return [side.statistics for side in evaluation.sides]
+
+    plain = [
+        (each.sources, each.references, [(side.texts, side.scores) for side in each.sides]) for each in (one, other)
+    ]
+    return plain[0] == plain[1] and all(map(np.array_equal, arrays(one), arrays(other)))
+
+
+def test_a_second_call_decodes_nothing(run: LabelledRun, decodings: list[bool]) -> None:
+    heard: list[int] = []
+    first = evaluate(run, heard.append)
+    assert decodings == [True, False] and sum(heard) == 2 * len(first.sources)
+    heard.clear()
+    second = evaluate(run, heard.append)
+    assert decodings == [True, False] and sum(heard) == 2 * len(first.sources)
+    assert same(first, second)
+    assert first.without_dup.scores.keys() == {"rouge-1", "rouge-2", "rouge-l"}
+
+
+def test_a_changed_run_is_evaluated_anew(run: LabelledRun, decodings: list[bool]) -> None:
+    evaluate(run)
+    config = run.folder / "config.toml"
+    config.write_text(config.read_text().replace("max_target_length = 15", "max_target_length = 3"))
+    assert max(len(text.split()) for text in evaluate(run).with_dup.texts) <= 3
+    assert len(decodings) == 4
+
+
+@pytest.mark.parametrize("damage", ["weights", "statistics", "outputs", "no JSON", "nan"])
+def test_what_does_not_fit_is_made_anew(run: LabelledRun, decodings: list[bool], damage: str) -> None:
+    first = evaluate(run)
+    path = run.folder / "test.json"
+    record = json.loads(path.read_text())
+    if damage == "weights":
+        record["weights"] = "0" * 64
+    elif damage == "statistics":
+        record["with_dup"]["statistics"].pop()
+    elif damage == "outputs":
+        record["without_dup"]["outputs"] = 7
+    elif damage == "nan":
+        record["with_dup"]["statistics"][0][0] = float("nan")
+    path.write_text("{" if damage == "no JSON" else json.dumps(record))
+    assert same(evaluate(run), first)
+    assert len(decodings) == 4
+
+
+def test_another_corpus_is_refused(run: LabelledRun) -> None:
+    facts = json.loads((run.folder / "corpus.json").read_text())
+    (run.folder / "corpus.json").write_text(json.dumps({**facts, "fingerprint": "another"}))
+    with pytest.raises(InputError, match="was trained on another corpus"):
+        evaluate(run)
+
+
+def test_a_link_is_not_written_through(run: LabelledRun, tmp_path: Path) -> None:
+    (run.folder / "test.json").symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(InputError, match="symbolic link"):
+        evaluate(run)
+    assert not (tmp_path / "elsewhere.json").exists()

@@ -1,0 +1,74 @@
+"""The answer in words follows the numbers."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bangbang.reporting import Results
+from bangbang.reporting.results import Difference, Row, Side
+from bangbang.reporting.verdict import verdict
+
+Reported = tuple[Results, Path]
+
+
+def with_scores(results: Results, values: dict[str, float], p: float) -> Results:
+    """Rows of these scores, with every difference of this p."""
+
+    def side(label: str, side: Side) -> Side:
+        value = values[label]
+        score = replace(side.scores["rouge-l"], value=value, standard_error=0.25)
+        against = {
+            other: {"rouge-l": Difference(value - values[other], 0.2, value - values[other] - 1, 9.0, p, p)}
+            for other in results.baselines
+            if other != label
+        }
+        return replace(side, scores={"rouge-l": score}, against=against)
+
+    rows: list[Row] = [
+        replace(row, with_dup=side(row.label, row.with_dup)) for row in results.rows if row.label in values
+    ]
+    return replace(results, rows=rows)
+
+
+@pytest.mark.parametrize(
+    ("values", "p", "headline"),
+    [
+        (
+            {"MLE": 30.0, "RAML": 31.0, "SPG 0.2": 32.5, "SPG 0.6": 33.25},
+            0.001,
+            "SPG 0.6 wins: +3.25 ROUGE-L over MLE, +2.25 over RAML",
+        ),
+        (
+            {"MLE": 30.0, "RAML": 31.0, "SPG 0.2": 32.5},
+            0.3,
+            "SPG 0.2 leads, not surely: +2.50 ROUGE-L over MLE, +1.50 over RAML",
+        ),
+        ({"MLE": 30.0, "RAML": 29.0, "SPG 0.2": 28.0}, 0.001, "MLE wins: SPG 0.2 stays 2.00 ROUGE-L behind"),
+        (
+            {"MLE": 30.0, "RAML": 29.0, "SPG 0.2": 28.0},
+            0.2,
+            "MLE leads SPG 0.2 by 2.00 ROUGE-L, which may be chance",
+        ),
+    ],
+)
+def test_headlines(reported: Reported, values: dict[str, float], p: float, headline: str) -> None:
+    assert verdict(with_scores(reported[0], values, p)).headline == headline
+
+
+def test_one_row(reported: Reported) -> None:
+    results = with_scores(replace(reported[0], baselines=["MLE"]), {"MLE": 30.0}, 0.5)
+    assert verdict(results).headline == "MLE reaches 30.00 ROUGE-L"
+
+
+def test_how_sure_and_what_validation_says(reported: Reported) -> None:
+    values = {"MLE": 30.0, "RAML": 31.0, "SPG 0.2": 32.5, "SPG 0.6": 33.25}
+    results = with_scores(reported[0], values, 0.002)
+    text = " ".join(verdict(results).sentences)
+    assert "On 30 test examples SPG 0.6 has 33.25 ± 0.25 ROUGE-L" in text
+    assert "3.25 more than MLE’s 30.00, with 95% confidence between +2.25 and +9.00 (p = 0.002)" in text
+    assert "chance does not explain it" in text
+    spg = {row.label: row.mean("best_score") for row in results.rows if row.p_drop is not None}
+    chosen = max(spg, key=lambda label: spg[label])
+    assert f"picked {'it too' if chosen == 'SPG 0.6' else chosen}" in text
+    assert "chance hardly" in " ".join(verdict(with_scores(reported[0], values, 0.04)).sentences)
