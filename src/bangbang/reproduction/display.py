@@ -18,7 +18,8 @@ class Display:
         self.limits = {training.name: training.config.training.max_steps for training in plan.trainings}
         self.steps = {name: self.limits[name] if name in done else step for name, step in steps.items()}
         self.metric = plan.config.training.metric
-        self.began, self.first, self.spoke = time.monotonic(), sum(self.steps.values()), time.monotonic()
+        self.first, self.spoke = sum(self.steps.values()), time.monotonic()
+        self.mark: tuple[float, int] | None = None  # when the first step of this sitting was seen, and all steps then
         self.console = Console(stderr=True, soft_wrap=True)
         self.bars = Progress(
             TextColumn("{task.description}"),
@@ -65,15 +66,18 @@ class Display:
             self.bars.update(self.tasks[name], completed=self.steps[name], status=status)
             statuses.append(f"{name} {self.steps[name]}/{self.limits[name]} {status}".rstrip())
         sum_of_steps, total = sum(self.steps.values()), sum(self.limits.values())
+        if self.mark is None and sum_of_steps > self.first:
+            self.mark = time.monotonic(), sum_of_steps
         self.bars.update(self.overall, completed=sum_of_steps, status=f"eta {self.eta()}")
         if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
             self.spoke = time.monotonic()
             self.say(f"{sum_of_steps}/{total} steps, eta {self.eta()}: {', '.join(statuses)}")
 
     def eta(self) -> str:
-        """By the pace of this sitting."""
+        """By the pace of this sitting, its start left out."""
         done = sum(self.steps.values())
-        if done == self.first:
+        if self.mark is None or done == self.mark[1]:
             return "?"
-        seconds = (time.monotonic() - self.began) / (done - self.first) * (sum(self.limits.values()) - done)
+        began, first = self.mark
+        seconds = (time.monotonic() - began) / (done - first) * (sum(self.limits.values()) - done)
         return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
