@@ -80,3 +80,5 @@ def test_what_is_left_by_the_pace_so_far(crew: Crew) -> None:
     begun = outline._replace(found=[outline.found[0]._replace(step=500, seconds=50.0), outline.found[1]])
     assert begun.seconds == pytest.approx(0.1 * (500 + 1000) / 2)
     assert begun.plain()["trainings"][0]["step"] == 500
+    early = begun._replace(found=[begun.found[0]._replace(done=True), begun.found[1]])  # out of patience
+    assert early.seconds == pytest.approx(0.1 * 1000 / 2)
