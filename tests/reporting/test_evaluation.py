@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file, save_file
 
 from bangbang.errors import InputError
 from bangbang.metrics import estimates
@@ -13,6 +14,8 @@ from bangbang.metrics.metric import Array
 from bangbang.reporting import Evaluation, LabelledRun, evaluate
 from bangbang.reporting import evaluation as module
 from bangbang.reporting.task_metric import CaptionMetric, HeadlineMetric
+from bangbang.training import Run
+from bangbang.training.checkpoint import checksum
 from bangbang.training.scoring import CAPTIONS, HEADLINES, RESAMPLING
 
 OUTPUTS = ["a small clock", "", "a dog runs on the grass", "fast fast editor for phones"]
@@ -88,13 +91,30 @@ def test_a_changed_run_is_evaluated_anew(run: LabelledRun, decodings: list[bool]
     assert len(decodings) == 4
 
 
-@pytest.mark.parametrize("damage", ["weights", "statistics", "outputs", "no JSON", "nan"])
+def test_changed_weights_are_noticed(run: LabelledRun, decodings: list[bool]) -> None:
+    """Even in a checkpoint of the same step."""
+    evaluate(run)
+    checkpoint = Run.open(run.folder).checkpoint("best")
+    weights = {name: 0 * tensor for name, tensor in load_file(checkpoint / "model.safetensors").items()}
+    save_file(weights, checkpoint / "model.safetensors")
+    state = json.loads((checkpoint / "state.json").read_text())
+    state["sha256"]["model.safetensors"] = checksum(checkpoint / "model.safetensors")
+    (checkpoint / "state.json").write_text(json.dumps(state))
+    assert len(set(evaluate(run).with_dup.texts)) == 1  # all words are as likely
+    assert len(decodings) == 4
+
+
+@pytest.mark.parametrize("damage", ["version", "statistics", "outputs", "no texts", "references", "no JSON", "nan"])
 def test_what_does_not_fit_is_made_anew(run: LabelledRun, decodings: list[bool], damage: str) -> None:
     first = evaluate(run)
     path = run.folder / "test.json"
     record = json.loads(path.read_text())
-    if damage == "weights":
-        record["weights"] = "0" * 64
+    if damage == "version":
+        record["format"] = 0
+    elif damage == "no texts":
+        record["sources"][0] = None
+    elif damage == "references":
+        record["references"][0] = []
     elif damage == "statistics":
         record["with_dup"]["statistics"].pop()
     elif damage == "outputs":

@@ -57,6 +57,14 @@ def test_it_fits_and_nothing_complains(browser: Browser, reported: Reported, wid
 
 
 @needs_chromium
+def test_it_fits_every_width(browser: Browser, reported: Reported) -> None:
+    for width in (320, 600, 830, 1024, 1200, 1920):
+        browser.open(reported[1] / "report.html", width)
+        assert browser.run("document.documentElement.scrollWidth") <= width
+        assert browser.complaints == []
+
+
+@needs_chromium
 def test_it_opens_with_the_answer(shown: Browser, reported: Reported) -> None:
     results = reported[0]
     best = max(results.rows, key=lambda row: row.with_dup.scores["rouge-l"].value)

@@ -11,7 +11,9 @@ from rich.console import Console
 from bangbang.errors import InputError
 from bangbang.metrics import compare
 from bangbang.reporting import LabelledRun, Results, evaluate, report, table
-from bangbang.reporting.rows import check_comparable
+from bangbang.reporting.evaluation import outputs_of
+from bangbang.reporting.rows import check_comparable, mean_statistics, side_of
+from bangbang.reporting.task_metric import HeadlineMetric
 from bangbang.training.scoring import HEADLINE_ROUGE, RESAMPLING
 
 Reported = tuple[Results, Path]
@@ -48,6 +50,20 @@ def test_differences_are_those_of_compare(labelled_runs: list[LabelledRun], repo
             assert bars == pytest.approx([100 * (part or 0) for part in expected.difference])
             assert difference.p_bootstrap == expected.p_bootstrap
             assert difference.p_randomisation == expected.p_randomisation
+
+
+def test_the_test_is_paired_and_sees_the_mean_over_seeds() -> None:
+    """Examples differ much, a row and its baseline by half a point in every one, once seeds are averaged."""
+    generator, metric = np.random.default_rng(3), HeadlineMetric()
+    level, noise = generator.uniform(0, 100, (60, 3)), generator.normal(0, 5, (60, 3))
+    seeds = [level + 0.5 + noise, level + 0.5 - noise]
+    outputs = [outputs_of(metric, ["a b"] * 60, statistics) for statistics in seeds]
+    side = side_of("row", outputs, {"row": mean_statistics(outputs), "MLE": level}, metric, ["MLE", "RAML"])
+    assert list(side.against) == ["MLE"]
+    for name, difference in side.against["MLE"].items():
+        assert difference.value == pytest.approx(0.5) and difference.standard_error < 1e-9
+        assert difference.p_randomisation < 0.002 and difference.p_bootstrap < 0.002
+        assert side.scores[name].standard_error > 2
 
 
 def test_what_is_compared_with_what(reported: Reported) -> None:

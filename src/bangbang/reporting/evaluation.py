@@ -177,15 +177,22 @@ def read_kept(run: LabelledRun, identity: Mapping[str, Any], metric: Metric) -> 
             return None
         sources, references = record["sources"], record["references"]
         sides = [read_side(record[name], len(sources), metric) for name in ("with_dup", "without_dup")]
-        if len(references) != len(sources):
+        if not are_texts(sources) or len(references) != len(sources) or not all(map(are_texts, references)):
             return None
-    except (InputError, KeyError, TypeError, ValueError):
+    except (InputError, LookupError, TypeError, ValueError):
         return None  # damaged, or of another version
     return Evaluation(run, identity["checkpoint"], identity["corpus"], metric.signature, sources, references, *sides)
 
 
+def are_texts(found: Any) -> bool:
+    """Whether this is a list of texts, and not an empty one."""
+    return isinstance(found, list) and bool(found) and all(isinstance(text, str) for text in found)
+
+
 def read_side(record: Mapping[str, Any], count: int, metric: Metric) -> Outputs:
     texts, statistics = record["outputs"], np.array(record["statistics"], dtype=np.float64)
-    if len(texts) != count or statistics.ndim != 2 or len(statistics) != count or not np.isfinite(statistics).all():
-        raise ValueError("not one row for each example")
+    if not are_texts(texts) or len(texts) != count:
+        raise ValueError("not one text for each example")
+    if statistics.ndim != 2 or len(statistics) != count or not np.isfinite(statistics).all():
+        raise ValueError("not one row of numbers for each example")
     return outputs_of(metric, texts, statistics)
