@@ -15,15 +15,15 @@ class Method(NamedTuple):
     settings: tuple[str, ...]
     starts_from: str = ""
     """The method whose weights it starts from; empty means a cold start."""
-    rise: float = 0.0
-    """The share of the steps over which p_drop rises from 0."""
+    delay: float = 0.0
+    """The share of the steps for which p_drop is 0 first."""
     extension: bool = False
     """Whether it is ours and not the paper's."""
 
     def changes(self, config: Config) -> list[str]:
         """Its settings for runs that are otherwise `config`."""
-        steps = round(self.rise * config.training.max_steps)
-        return [*self.settings, *([f"objective.p_drop_rise={steps}"] if steps else [])]
+        steps = round(self.delay * config.training.max_steps)
+        return [*self.settings, *([f"objective.p_drop_delay={steps}"] if steps else [])]
 
 
 def spg(p_drop: float, *settings: str) -> tuple[str, ...]:
@@ -37,8 +37,9 @@ PAPER = (
     Method("pg-mle", "PG from MLE", ("objective.kind=pg",), starts_from="mle"),
     *(Method(f"spg-{p_drop}", f"SPG {p_drop}", spg(p_drop)) for p_drop in (0.2, 0.4, 0.6, 0.8)),
 )
+LATE = 3 / 8  # three of eight epochs
 EXTENSIONS = (
-    Method("spg-0.4-rising", "SPG 0.4 rising", spg(0.4), rise=0.5, extension=True),
-    Method("spg-0.4-length", "SPG 0.4 + Length", spg(0.4, "reward.length=1"), extension=True),
+    Method("spg-0.4-late", "SPG 0.4 late", spg(0.4), delay=LATE, extension=True),
+    Method("spg-0.4-late-length", "SPG 0.4 late + Length", spg(0.4, "reward.length=1"), delay=LATE, extension=True),
 )
 METHODS = {method.name: method for method in (*PAPER, *EXTENSIONS)}
