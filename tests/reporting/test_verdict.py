@@ -12,8 +12,10 @@ from bangbang.reporting.verdict import verdict
 Reported = tuple[Results, Path]
 
 
-def with_scores(results: Results, values: dict[str, float], p: float) -> Results:
-    """Rows of these scores, with every difference of this p."""
+def with_scores(
+    results: Results, values: dict[str, float], p: float, validation: dict[str, float] | None = None
+) -> Results:
+    """Rows of these scores, in validation the same or others, with every difference of this p."""
 
     def side(label: str, side: Side) -> Side:
         value = values[label]
@@ -25,10 +27,12 @@ def with_scores(results: Results, values: dict[str, float], p: float) -> Results
         }
         return replace(side, scores={"rouge-l": score}, against=against)
 
-    rows: list[Row] = [
-        replace(row, with_dup=side(row.label, row.with_dup)) for row in results.rows if row.label in values
-    ]
-    return replace(results, rows=rows)
+    def row_of(row: Row) -> Row:
+        best = (validation or values)[row.label]
+        runs = [replace(run, best_score=best) for run in row.runs]
+        return replace(row, with_dup=side(row.label, row.with_dup), runs=runs)
+
+    return replace(results, rows=[row_of(row) for row in results.rows if row.label in values])
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,13 @@ def test_how_sure_and_what_validation_says(reported: Reported) -> None:
     assert "On 30 test examples SPG 0.6 has 33.25 ± 0.25 ROUGE-L" in text
     assert "3.25 more than MLE’s 30.00, with 95% confidence between +2.25 and +9.00 (p = 0.002)" in text
     assert "chance does not explain it" in text
-    spg = {row.label: row.mean("best_score") for row in results.rows if row.p_drop is not None}
-    chosen = max(spg, key=lambda label: spg[label])
-    assert f"picked {'it too' if chosen == 'SPG 0.6' else chosen}" in text
+    assert "Of the SPG rows validation picks SPG 0.6." in text
     assert "chance hardly" in " ".join(verdict(with_scores(reported[0], values, 0.04)).sentences)
+
+
+def test_no_test_score_chooses_among_spg_rows(reported: Reported) -> None:
+    values = {"MLE": 30.0, "RAML": 31.0, "SPG 0.2": 32.5, "SPG 0.6": 33.25}
+    results = with_scores(reported[0], values, 0.002, validation={**values, "SPG 0.2": 40.0})
+    told = verdict(results)
+    assert told.headline == "SPG 0.2 wins: +2.50 ROUGE-L over MLE, +1.50 over RAML"
+    assert "validation picks SPG 0.2; the best of them on the test is SPG 0.6, with 33.25." in " ".join(told.sentences)

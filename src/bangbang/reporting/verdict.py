@@ -18,16 +18,30 @@ class Verdict(NamedTuple):
 
 
 def verdict(results: Results) -> Verdict:
-    best = max(results.rows, key=lambda row: row.with_dup.scores[results.main].value)
+    best = max(contestants(results), key=lambda row: row.with_dup.scores[results.main].value)
     told = Teller(results, best)
     return Verdict(told.headline(), list(told.sentences()), list(told.figures()))
+
+
+def contestants(results: Results) -> list[Row]:
+    """The rows that may win: of the SPG rows only the one that validation picks, so that no test score chooses it."""
+    picked = validations_pick(results)
+    return [row for row in results.rows if row.p_drop is None or picked is None or row is picked]
+
+
+def validations_pick(results: Results) -> Row | None:
+    """The SPG row with the best validation score; none where there are fewer than two, or scores differ in kind."""
+    rows = [row for row in results.rows if row.p_drop is not None]
+    if len(rows) < 2 or len({run.chosen_by for row in rows for run in row.runs}) > 1:
+        return None
+    return max(rows, key=lambda row: row.mean("best_score"))
 
 
 class Teller:
     def __init__(self, results: Results, best: Row) -> None:
         self.results, self.best, self.score = results, best, NAMES[results.main]
         self.over = {label: found[results.main] for label, found in best.with_dup.against.items()}
-        others = [row for row in results.rows if row.label not in results.baselines]
+        others = [row for row in contestants(results) if row.label not in results.baselines]
         self.rival = max(others, key=self.value, default=None) if best.label in results.baselines else None
         """The best row that is no baseline, where a baseline won."""
 
@@ -84,15 +98,11 @@ class Teller:
         cold = next((row for row in self.results.rows if row.label == "PG"), None)
         if cold is not None and cold is not self.best:
             yield f"Policy gradient from a cold start (PG) reaches {self.number(self.value(cold))}."
-        sweep = [row for row in self.results.rows if row.p_drop is not None and not row.extension]
-        if len(sweep) > 1 and len({run.chosen_by for row in sweep for run in row.runs}) == 1:
-            chosen = max(sweep, key=lambda row: row.mean("best_score"))
-            top = max(sweep, key=self.value)
-            also = "it too" if chosen is top else f"{chosen.label}, which has {self.number(self.value(chosen))} there"
-            yield (
-                f"Of the SPG rows {top.label} is best on the test, with {self.number(self.value(top))}; "
-                f"validation would have picked {also}."
-            )
+        picked = validations_pick(self.results)
+        if picked is not None:
+            top = max((row for row in self.results.rows if row.p_drop is not None), key=self.value)
+            best = f"; the best of them on the test is {top.label}, with {self.number(self.value(top))}"
+            yield f"Of the SPG rows validation picks {picked.label}{'' if picked is top else best}."
 
     def figures(self) -> Iterator[tuple[str, str]]:
         score = self.best.with_dup.scores[self.results.main]
