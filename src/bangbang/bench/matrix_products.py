@@ -56,22 +56,29 @@ class Recorder(TorchDispatchMode):
         return result
 
 
-def record(code: Callable[[], object]) -> Callable[[], None]:
-    """Runs `code` once and returns a function that runs its matrix products alone, into memory made beforehand.
+class Products:
+    """The matrix products of a piece of code: called, they run alone, into memory made beforehand.
 
     What shared memory in the code shares it again (weights that every time step reads), and what did not does not, so
     the products find their factors in the caches about as the code itself does.
     """
-    with Recorder() as recorder:
-        code()
-    buffers: dict[Place, Tensor] = {}
-    for place in {place for product in recorder.products for place in product}:
-        span = 1 + sum((size - 1) * step for size, step in zip(place.shape, place.stride, strict=True))
-        buffers[place] = torch.randn(span).as_strided(place.shape, place.stride)
-    calls = [tuple(buffers[place] for place in product) for product in recorder.products]
 
-    def replay() -> None:
-        for left, right, out in calls:
+    def __init__(self, recorded: list[tuple[Place, Place, Place]]) -> None:
+        buffers: dict[Place, Tensor] = {}
+        for place in {place for product in recorded for place in product}:
+            span = 1 + sum((size - 1) * step for size, step in zip(place.shape, place.stride, strict=True))
+            buffers[place] = torch.randn(span).as_strided(place.shape, place.stride)
+        self.calls = [tuple(buffers[place] for place in product) for product in recorded]
+        # for each element of the result as many multiplications and additions as the left factor has columns
+        self.flops = sum(2 * out.shape.numel() * left.shape[-1] for left, _, out in recorded)
+
+    def __call__(self) -> None:
+        for left, right, out in self.calls:
             torch.matmul(left, right, out=out)
 
-    return replay
+
+def record(code: Callable[[], object]) -> Products:
+    """Runs `code` once and notes its matrix products."""
+    with Recorder() as recorder:
+        code()
+    return Products(recorder.products)

@@ -4,7 +4,7 @@ All four train the same model on the same batch, turn by turn in one run. The na
 logits, draws noise of the vocabulary's size for every token, and runs the model a second time for the loss.
 `positions` are the tokens that were decoded, `</s>` included. `extra_memory_mb` is the peak above parameters, gradients
 and optimiser state, each method measured in a process of its own. `bound_share` is the time of the step's necessary
-matrix products alone, at the same shapes, over the step's.
+matrix products alone, at the same shapes, over the step's; `gflop` is what these products compute.
 
 examples:
   bangbang bench step
@@ -56,13 +56,14 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     seconds = medians({**steps, **products}, arguments.repeats, warmup=1)
     result: dict[str, Any] = {}
     for name, contender in contenders.items():
-        needed = seconds.get(f"{'bbspg' if name == 'naive' else name} products")
-        positions = contender.positions_per_step()
+        needed_by = f"{'bbspg' if name == 'naive' else name} products"
+        needed, positions = seconds.get(needed_by), contender.positions_per_step()
         result[name] = {
             "seconds_per_step": seconds[name],
             "positions": positions,
             "seconds_per_position": seconds[name] / positions,
             "bound_share": None if needed is None else needed / seconds[name],
+            "gflop": None if needed is None else products[needed_by].flops / 1e9,
             "extra_memory_mb": None if arguments.no_memory else extra_megabytes(name, arguments),
         }
     if "mle" in result:
@@ -90,6 +91,7 @@ def table(result: dict[str, Any]) -> "RenderableType":
         "µs/position",
         "per step",
         "per position",
+        "GFLOP",
         "bound share",
         "extra MB",
     ):
@@ -103,6 +105,7 @@ def table(result: dict[str, Any]) -> "RenderableType":
                 f"{row['positions']:.0f}",
                 f"{1e6 * row['seconds_per_position']:.0f}",
                 *(f"{row[key]:.2f}×" if key in row else "" for key in ("ratio_per_step", "ratio_per_position")),
+                "" if row["gflop"] is None else f"{row['gflop']:.1f}",
                 "" if row["bound_share"] is None else f"{row['bound_share']:.2f}",
                 "" if row["extra_memory_mb"] is None else f"{row['extra_memory_mb']:.0f}",
             )

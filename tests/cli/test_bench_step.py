@@ -1,0 +1,51 @@
+"""`bangbang bench step` and `train-step`: every number is there, and the count of operations is the products' own."""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+from bangbang.bench.matrix_products import record
+from bangbang.cli.main import main
+
+SMALL = ["--vocab", "60", "--dim", "8", "--batch", "4", "--max-length", "6", "--mean-length", "4", "--repeats", "1"]
+KEYS = {
+    "seconds_per_step", "positions", "seconds_per_position", "ratio_per_position", "ratio_per_step",
+    "extra_memory_mb", "bound_share", "gflop",
+}  # fmt: skip
+
+
+def measured(capsys: pytest.CaptureFixture[str], *command: str) -> dict[str, Any]:
+    assert main(["bench", *command, "--json"]) == 0
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+@pytest.mark.parametrize("model", ["attention_gru", "show_and_tell"])
+def test_every_method_has_every_number(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = measured(capsys, "step", "--model", model, *SMALL, "--no-memory")
+    for method in ("mle", "bbspg", "naive", "pg"):
+        assert set(result[method]) == KEYS
+        assert result[method]["positions"] > 0 and result[method]["bound_share"] > 0
+    assert result["naive"]["gflop"] == result["bbspg"]["gflop"]
+
+
+def test_a_train_step_has_its_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--batch", "4", "--units", "8", "--vocabulary", "50", "--source-length", "5", "--target-length", "4"]
+    result = measured(capsys, "train-step", *sizes, "--repeats", "1")
+    assert result["bound_share"] == pytest.approx(result["products_ms"] / result["step_ms"])
+
+
+def test_operations_are_counted_for_every_kind_of_product() -> None:
+    a, b, c, v = torch.randn(3, 4), torch.randn(4, 5), torch.randn(2, 3, 4), torch.randn(4)
+
+    def code() -> None:
+        _ = a @ b  # 3 · 5 · 4
+        _ = torch.addmm(torch.zeros(5), a, b)  # the same
+        _ = torch.bmm(c, b.expand(2, 4, 5))  # twice that
+        _ = a.mv(v)  # 3 · 4
+
+    products = record(code)
+    assert products.flops == 2 * (60 + 60 + 120 + 12)
+    products()
