@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from benchmarks.mutations import Mutation, absurd_json, absurd_toml, damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import seed as hypothesis_seed
 from hypothesis import strategies as st
@@ -35,6 +34,7 @@ from bangbang.training import checkpoint, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.optimizer import build_optimizer
 from bangbang.training.run import Run
+from benchmarks.mutations import Mutation, absurd_json, absurd_toml, damaged
 
 PAIRS = [(f"a text of number {n} about a thing", f"thing {n % 5}") for n in range(60)]
 MEMORY = 4 * 2**30

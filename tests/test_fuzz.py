@@ -1,6 +1,7 @@
 """A few hundred of the mutations that benchmarks/fuzz.py makes by the thousand."""
 
 import pytest
+
 from benchmarks.fuzz import Ground, fuzz
 
 TARGETS = ("config", "vocabulary", "pieces", "state", "weights", "optimizer", "facts", "manifest", "arrow")

@@ -22,10 +22,12 @@ ALLOWED = {
     "training": {"objectives", "decoding", "features", "data", "models", "metrics", "heads", "rewards"},
     "explanation": {"training", "objectives", "decoding", "data", "rewards"},
     "reporting": {"explanation", "training", "metrics"},
+    "reproduction": {"training"},
     "bench": {"training", "objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
     "cli": {
         "bench",
         "reporting",
+        "reproduction",
         "explanation",
         "training",
         "objectives",
@@ -65,7 +67,8 @@ def test_every_room_has_a_rule() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[verb, "--help"] for verb in ("train", "features", "generate", "explain", "report", "bench")] + [["--help"]],
+    [[verb, "--help"] for verb in ("train", "features", "generate", "explain", "reproduce", "report", "bench")]
+    + [["--help"]],
 )
 def test_help_does_not_wait_for_torch(arguments: list[str]) -> None:
     code = (

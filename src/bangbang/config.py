@@ -231,6 +231,8 @@ class TrainingConfig:
     """Wall-clock budget; 0 means none."""
     validate_every: int = 5_000
     """Steps between two validations, each followed by a checkpoint."""
+    checkpoint_minutes: float = 10.0
+    """A checkpoint, too, when the last one is so many minutes old; 0 means at validations alone."""
     validation_examples: int = 0
     """Use only the first so many validation examples; 0 means all."""
     metric: Literal["rouge-1", "rouge-2", "rouge-l", "cider-d", "coco-rouge-l", "bleu-4"] = "rouge-2"
@@ -252,7 +254,7 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         counts = ("batch_size", "max_steps", "validate_every", "keep_checkpoints", "max_skipped", "log_every")
         require(self, **{key: (getattr(self, key) >= 1, "at least 1") for key in counts})
-        amounts = ("max_minutes", "validation_examples", "patience", "seed")
+        amounts = ("max_minutes", "checkpoint_minutes", "validation_examples", "patience", "seed")
         require(self, **{key: (getattr(self, key) >= 0, "at least 0") for key in amounts})
 
 

@@ -99,6 +99,27 @@ def test_a_signal_ends_after_the_step_with_a_checkpoint(
     assert weights(folder, 60) == weights(tiny_run, 60)
 
 
+def test_a_crash_loses_no_more_than_the_minutes_between_checkpoints(
+    tiny_run: Path, tiny_config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    take_step = Trainer.take_step
+
+    def crashing_step(self: Trainer, batch: object) -> object:
+        if self.progress.step == 13:  # no validation has been
+            raise MemoryError
+        return take_step(self, batch)  # type: ignore[arg-type]
+
+    for minutes, saved in ((0.0, []), (60.0, []), (1e-9, ["step-00000012", "step-00000013"])):
+        config = configs.read(tiny_config, [f"training.checkpoint_minutes={minutes}"])
+        with monkeypatch.context() as patch, pytest.raises(MemoryError):
+            patch.setattr(Trainer, "take_step", crashing_step)
+            train(config, folder)
+        assert [path.name for path in shelf.listed(folder / "checkpoints")] == saved
+    assert main(["train", "--resume", "--out", str(folder), "--set", "training.checkpoint_minutes=0"]) == 0
+    assert weights(folder, 60) == weights(tiny_run, 60)
+
+
 def test_a_run_is_not_overwritten(tiny_run: Path, tiny_config: Path) -> None:
     with pytest.raises(InputError, match="--resume"):
         train(configs.read(tiny_config), tiny_run)

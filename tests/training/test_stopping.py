@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -34,3 +36,25 @@ def test_another_thread_can_train() -> None:
     thread.start()
     thread.join()
     assert entered == [False]
+
+
+WATCHED = """
+import os, time
+from bangbang.training.stopping import StopRequest, end_with_parent
+with StopRequest() as stop:
+    end_with_parent(os.getppid(), seconds=0.05)
+    time.sleep(0.2)
+    print(stop.made, flush=True)
+    while not stop.made:
+        time.sleep(0.01)
+print("ended in good order", flush=True)
+"""
+
+
+def test_a_process_ends_when_its_parent_was_killed() -> None:
+    start = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WATCHED!r}])"
+    with subprocess.Popen([sys.executable, "-c", start], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        assert parent.stdout.readline() == "False\n", "it stays with a parent that lives"
+        parent.kill()
+        assert parent.stdout.read() == "ended in good order\n"

@@ -23,6 +23,7 @@ VERBS = {
     "explain": "show token by token what a run trains on",
     "score": "score texts against references: ROUGE, coco-caption, BLEU, chrF, TER",
     "compare": "compare two systems' texts, with significance",
+    "reproduce": "train every method of the paper alike, compare them, write a report",
     "report": "compare runs on the test split: a table, and a page to look at",
     "bench": "measure speed as ratios, on this machine",
 }

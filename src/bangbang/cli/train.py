@@ -28,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint, if there is one")
     parser.add_argument("--init", type=Path, metavar="RUN", help="start from another run's best weights")
+    parser.add_argument(
+        "--end-with-parent",
+        type=int,
+        metavar="PID",
+        help="end, as on SIGTERM, when process PID, which started it, is gone",
+    )
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 
@@ -45,7 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     from bangbang.training import train
     from bangbang.training.scoring import shown
+    from bangbang.training.stopping import end_with_parent
 
+    if arguments.end_with_parent:
+        end_with_parent(arguments.end_with_parent)
     may_make = configs.may_make_corpus(config, path, arguments.set)
     outcome = train(config, arguments.out, arguments.resume, may_make)
     progress = outcome.progress

@@ -4,6 +4,7 @@ Data order and noise are functions of (seed, step, rank), and the learning rate 
 resumed from weights, optimiser state and a step number alone, and equals one that was never interrupted.
 """
 
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -36,7 +37,7 @@ from bangbang.training.resumption import BUDGET, resume
 from bangbang.training.reward import run_reward
 from bangbang.training.run import Run
 from bangbang.training.scoring import scorer_for
-from bangbang.training.stopping import StopRequest
+from bangbang.training.stopping import StopRequest, is_done
 from bangbang.training.stream import BatchStream
 
 # buckets in place of gradients, not beside them; every parameter is used in every step, so none need be searched for
@@ -127,7 +128,7 @@ class Trainer:
         resumed = self.ranks.together(lambda: resume(run, self.model, self.optimizer), on_main_only=True)
         self.notes = resumed.notes if resumed else []
         self.progress = Progress(*self.ranks.from_main(resumed and resumed.progress))
-        self.saved = self.progress.step
+        self.saved, self.saved_at = self.progress.step, time.monotonic()
         reward = run_reward(run, lambda: self.stream.split)
         objective = Objective(self.config.objective, reward, self.config.data.max_target_length)
         self.learner = accelerator.prepare(Learner(self.model, objective))
@@ -141,9 +142,12 @@ class Trainer:
                 self.monitor.say(line)
             interval = Interval(self.progress)
             while True:
-                interrupted, finished = self.ranks.any(stop.made, self.finished())
+                done = is_done(limits, self.progress)
+                interrupted, finished, due = self.ranks.any(stop.made, done, self.checkpoint_is_due())
                 if interrupted or finished:
                     break
+                if due:
+                    self.save()
                 interval.add(*self.take_step(self.stream.batch(self.progress.step)))
                 self.progress = self.progress._replace(step=self.progress.step + 1, seconds=interval.total_seconds())
                 guard.check(self.progress, limits.max_skipped, self.run.folder)
@@ -167,11 +171,10 @@ class Trainer:
             f"on {self.accelerator.device}, into {self.run.folder}"
         )
 
-    def finished(self) -> bool:
-        limits, progress = self.config.training, self.progress
-        out_of_time = 0 < limits.max_minutes * 60 <= progress.seconds
-        out_of_patience = 0 < limits.patience <= progress.validations_since_best
-        return progress.step >= limits.max_steps or out_of_time or out_of_patience
+    def checkpoint_is_due(self) -> bool:
+        minutes = self.config.training.checkpoint_minutes
+        old = time.monotonic() - self.saved_at >= 60 * minutes
+        return minutes > 0 and old and self.saved != self.progress.step
 
     def take_step(self, batch: Batch) -> tuple[Tensor, Tensor, Diagnostics, int]:
         """One update. Returns the mean loss of a position, the gradient's norm, what the targets were like and the
@@ -240,7 +243,7 @@ class Trainer:
     def save(self) -> None:
         """A checkpoint of this step; then those that are not to be kept go."""
         self.ranks.together(self.write_checkpoint, on_main_only=True)
-        self.saved = self.progress.step
+        self.saved, self.saved_at = self.progress.step, time.monotonic()
 
     def write_checkpoint(self) -> None:
         folder, kept = self.run.checkpoints, self.config.training.keep_checkpoints

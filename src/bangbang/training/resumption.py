@@ -17,6 +17,7 @@ BUDGET = {
     "training.max_minutes",
     "training.patience",
     "training.keep_checkpoints",
+    "training.checkpoint_minutes",
     "training.max_skipped",
     "data.cache",
 }

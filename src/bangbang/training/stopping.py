@@ -1,8 +1,34 @@
-"""Ending in good order on Ctrl-C or SIGTERM: after the current step. A second signal ends at once."""
+"""When a run ends: its budget is used up, or Ctrl-C or SIGTERM asks for it, which waits for the current step.
 
+A second signal ends at once.
+"""
+
+import os
 import signal
 import threading
+import time
 from types import FrameType
+
+from bangbang.config import TrainingConfig
+from bangbang.training.checkpoint import Progress
+
+
+def is_done(limits: TrainingConfig, progress: Progress) -> bool:
+    """Whether a run that stands here has used up its steps, its time or its patience."""
+    out_of_time = 0 < limits.max_minutes * 60 <= progress.seconds
+    out_of_patience = 0 < limits.patience <= progress.validations_since_best
+    return progress.step >= limits.max_steps or out_of_time or out_of_patience
+
+
+def end_with_parent(pid: int, seconds: float = 1.0) -> None:
+    """From now on: a SIGTERM to this process once `pid` is not its parent any more, as after a kill -9 of that one."""
+
+    def watch() -> None:
+        while os.getppid() == pid:
+            time.sleep(seconds)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class StopRequest:

@@ -1,0 +1,46 @@
+"""A training loop by hand: what `bangbang train` does, without its checkpoints, validations and log."""
+
+import argparse
+from pathlib import Path
+
+import torch
+
+from bangbang import config as configs
+from bangbang.data import prepare
+from bangbang.models import AttentionGru
+from bangbang.objectives import Objective
+from bangbang.training.clipping import clip_gradients
+from bangbang.training.interval import means
+from bangbang.training.learner import Learner
+from bangbang.training.optimizer import build_optimizer
+from bangbang.training.stream import BatchStream
+
+
+def train(config: configs.Config, objective: Objective) -> AttentionGru:
+    """A model for texts, trained by an objective of your own."""
+    corpus = prepare(config.data, config.vocabulary)
+    stream = BatchStream(corpus.split("train"), config.training, rank=0, world=1, device=torch.device("cpu"))
+    torch.manual_seed(config.training.seed)
+    model = AttentionGru(len(corpus.vocabulary), config.model)
+    optimizer = build_optimizer(model.parameters(), config.optimizer)
+    learner = Learner(model, objective)
+    for step in range(config.training.max_steps):
+        generator = torch.Generator().manual_seed(step)
+        losses, diagnostics = learner(stream.batch(step), step, generator)  # [N]: the positions that count
+        losses.mean().backward()
+        clip_gradients(model.parameters(), config.optimizer.clip_norm)
+        optimizer.step()
+        optimizer.zero_grad()
+        if (step + 1) % config.training.log_every == 0:
+            targets = "  ".join(f"{name} {value:.3f}" for name, value in means(diagnostics).items())
+            print(f"step {step + 1}  loss {losses.mean().item():.3f}  {targets}")
+    return model
+
+
+def read_config(description: str | None) -> configs.Config:
+    """The config that the command line names."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config", type=Path)
+    parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE")
+    arguments = parser.parse_args()
+    return configs.read(arguments.config, arguments.set)

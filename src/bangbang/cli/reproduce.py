@@ -1,0 +1,146 @@
+"""Train every method of the paper on the same data with the same budget, compare them on test data, write a report.
+
+Rows: MLE, RAML, PG from a cold start and from MLE, bang-bang SPG at p_drop 0.2, 0.4, 0.6, 0.8, and rows of our own,
+marked as such. All have equal steps and hyper-parameters; validation chooses the checkpoint. Trainings run side by
+side, one thread each. Ctrl-C at any time: the same command goes on, and skips what is done.
+
+examples:
+  bangbang reproduce headlines --dry-run                          the plan: rows, steps, commands
+  bangbang reproduce headlines                                    docstrings, small: under half an hour on 2 cores
+  bangbang reproduce headlines --corpus debian --budget medium --seeds 1 2 3
+  bangbang reproduce headlines --corpus my-pairs.jsonl --methods mle spg-0.4 --set model.units=192
+  bangbang reproduce captions                                     drawn shapes
+  bangbang reproduce captions --corpus FOLDER --set data.features=FEATURES --budget medium
+
+OUT gets config.toml (what all runs share), runs/, logs/, results.json and report.html. docs/reproduce.md says more.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bangbang.errors import InputError
+
+if TYPE_CHECKING:
+    from bangbang.reproduction import Plan
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("task", choices=("headlines", "captions"))
+    parser.add_argument(
+        "--corpus", default="", help="docstrings, debian, shapes, or a PATH (default: the budget's own)"
+    )
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], metavar="N", help="default 1")
+    parser.add_argument("--budget", choices=("small", "medium", "paper"), default="small", help="default small")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="default runs/TASK-CORPUS-BUDGET")
+    parser.add_argument("--jobs", type=int, metavar="N", help="trainings at a time (default: one for each core)")
+    parser.add_argument("--methods", nargs="+", default=[], metavar="NAME", help="only these rows; --dry-run names all")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting of all runs"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the plan, train nothing")
+    parser.add_argument("--json", action="store_true", help="print results.json instead of the table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from bangbang.locks import locked
+
+    plan, jobs = planned(arguments)
+    if arguments.dry_run:
+        show_plan(plan, jobs, arguments.json)
+        return 0
+    with locked(plan.out):
+        return carry_out(plan, jobs, arguments)
+
+
+def planned(arguments: argparse.Namespace) -> tuple["Plan", int]:
+    from bangbang.reproduction import cores, make_plan, read_budget
+
+    config = read_budget(arguments.task, arguments.corpus, arguments.budget, arguments.set)
+    corpus = Path(config.data.corpus).stem or "corpus"
+    out = arguments.out or Path("runs") / f"{arguments.task}-{corpus}-{arguments.budget}"
+    jobs = cores() if arguments.jobs is None else arguments.jobs
+    if jobs < 1:
+        raise InputError(f"--jobs {jobs}: must be at least 1")
+    return make_plan(arguments.task, arguments.budget, config, out, arguments.methods, arguments.seeds), jobs
+
+
+def carry_out(plan: "Plan", jobs: int, arguments: argparse.Namespace) -> int:
+    from bangbang import config as configs
+    from bangbang.data import prepare
+    from bangbang.files import write_whole
+    from bangbang.reproduction import Crew, check_unchanged
+
+    corpus = prepare(plan.config.data, plan.config.vocabulary)
+    check_unchanged(plan, corpus.fingerprint)
+    write_whole(plan.out / "config.toml", configs.dumps(plan.config))
+    crew = Crew(plan, jobs)
+    if crew.work():
+        print(f"bangbang: interrupted; go on with: {again(arguments)}", file=sys.stderr)
+        return 130
+    if crew.done:
+        show_results(plan, crew.done, arguments)
+    if crew.failed:
+        names = ", ".join(crew.failed)
+        print(f"bangbang: error: failed: {names}; logs are in {plan.out / 'logs'}", file=sys.stderr)
+    return 1 if crew.failed else 0
+
+
+def again(arguments: argparse.Namespace) -> str:
+    """The command line of this call."""
+    words = ["bangbang", "reproduce", arguments.task, "--budget", arguments.budget]
+    words += ["--seeds", *map(str, arguments.seeds)]
+    for name in ("corpus", "out", "jobs"):
+        value = getattr(arguments, name)
+        words += [f"--{name}", str(value)] if value else []
+    words += ["--methods", *arguments.methods] if arguments.methods else []
+    return shlex.join([*words, *(word for setting in arguments.set for word in ("--set", setting))])
+
+
+def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) -> None:
+    """Evaluate what is done, print the table, write results.json and report.html."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from bangbang.reporting import LabelledRun, report, table
+    from bangbang.reporting.evaluation import lines_to_decode
+
+    runs = [
+        LabelledRun(training.folder, training.method.label, training.method.extension)
+        for training in plan.trainings
+        if training.name in done
+    ]
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("decoding test splits", total=sum(map(lines_to_decode, runs)))
+        results = report(
+            runs,
+            plan.out,
+            title=f"{plan.task.capitalize()}: {Path(plan.config.data.corpus).name}, {plan.budget} budget",
+            commands=[again(arguments), *(training.command for training in plan.trainings)],
+            progress=lambda lines: bar.advance(task, lines),
+        )
+    if arguments.json:
+        print(results.json(), end="")
+        return
+    console = Console()
+    console.print(table(results))
+    console.print(f"\nthe page: {plan.out / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def show_plan(plan: "Plan", jobs: int, as_json: bool) -> None:
+    from rich.console import Console
+
+    from bangbang.reproduction import Outline
+
+    outline = Outline.of(plan, jobs)
+    if as_json:
+        print(json.dumps(outline.plain(), indent=1, ensure_ascii=False))
+        return
+    console = Console()
+    console.print(outline.table(), highlight=False)
+    console.print("\nwhat it runs, once config.toml is there:", highlight=False)
+    for training in plan.trainings:
+        console.print(training.command, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,30 @@
+"""How much is trained: one TOML file per task and budget in `budgets/`, and more where a corpus asks for its own."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from bangbang import config as configs
+from bangbang.config import Config
+from bangbang.errors import InputError
+
+FOLDER = Path(__file__).parent / "budgets"
+TASKS = ("headlines", "captions")
+BUDGETS = ("small", "medium", "paper")
+
+
+def budget_file(task: str, corpus: str, budget: str) -> Path:
+    """`<task>-<budget>-<corpus>.toml` if there is one, else `<task>-<budget>.toml`."""
+    own = FOLDER / f"{task}-{budget}-{corpus}.toml"
+    return own if corpus.isalnum() and own.exists() else FOLDER / f"{task}-{budget}.toml"
+
+
+def read_budget(task: str, corpus: str, budget: str, settings: Sequence[str] = ()) -> Config:
+    """The config that all runs share; an empty `corpus` means the file's own."""
+    config = configs.read(budget_file(task, corpus, budget))
+    named = [f"data.corpus={json.dumps(corpus, ensure_ascii=False)}"] if corpus else []
+    config = configs.override(config, [*named, *settings])
+    images = config.model.kind == "show_and_tell"
+    if images != (task == "captions"):
+        raise InputError(f"--set model.kind={config.model.kind}: is no model for {task}")
+    return config

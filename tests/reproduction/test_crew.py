@@ -1,0 +1,84 @@
+"""Parts of carrying out a plan that need no training."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from bangbang.locks import locked
+from bangbang.reproduction import Crew, Outline, make_plan, read_budget
+from bangbang.reproduction.crew import ended, environment
+from bangbang.reproduction.display import Display
+from bangbang.reproduction.standing import Latest, last_lines, latest
+
+
+@pytest.fixture
+def crew(tmp_path: Path) -> Crew:
+    plan = make_plan("headlines", "small", read_budget("headlines", "", "small"), tmp_path, ["mle", "pg-mle"])
+    return Crew(plan, 2)
+
+
+def display_of(crew: Crew) -> Display:
+    return Display(crew.plan, crew.steps, crew.done)
+
+
+def test_a_run_that_another_process_holds_is_waited_for(crew: Crew, capsys: pytest.CaptureFixture[str]) -> None:
+    training, display = crew.waiting[0], display_of(crew)
+    with locked(training.folder):
+        assert not crew.can_begin(training, display)
+        assert not crew.can_begin(training, display)
+    assert capsys.readouterr().err.count("in use by process") == 1
+    assert crew.can_begin(training, display)
+
+
+def test_a_run_waits_for_what_it_starts_from(crew: Crew) -> None:
+    warm, display = crew.waiting[1], display_of(crew)
+    assert warm.after == "mle-seed1"
+    assert not crew.can_begin(warm, display)
+    crew.done.add("mle-seed1")
+    assert crew.can_begin(warm, display)
+
+
+def test_how_a_process_ended() -> None:
+    assert ended(-signal.SIGKILL) == "killed by SIGKILL"
+    assert (ended(0), ended(2)) == ("was stopped", "exit code 2")
+
+
+def test_one_thread_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert environment()["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert environment()["OMP_NUM_THREADS"] == "3"
+
+
+def test_the_journal_is_read_while_it_is_written(tmp_path: Path) -> None:
+    assert latest(tmp_path, "rouge-l") == Latest(0, None)
+    lines = ['{"kind": "train", "step": 20, "loss": 1}', '{"kind": "valid", "step": 20, "rouge-l": 7.5}']
+    (tmp_path / "metrics.jsonl").write_text(
+        "\n".join([*lines, '{"kind": "train", "step": 30, "loss": 1}', '{"kind": "tr'])
+    )
+    assert latest(tmp_path, "rouge-l") == Latest(30, 7.5)
+    assert last_lines(tmp_path / "metrics.jsonl", 1) == ['{"kind": "tr']
+
+
+def test_the_eta_is_by_the_pace_of_this_sitting(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    display, training = display_of(crew), crew.waiting[0]
+    display.begin(training)
+    assert display.eta() == "?"
+    display.show({training.name: (100, None)})
+    clock += 60
+    display.show({training.name: (300, 12.5)})
+    assert display.eta() == "8.5 min"  # 200 steps a minute, and 1,700 of 2,000 are left
+
+
+def test_what_is_left_by_the_pace_so_far(crew: Crew) -> None:
+    outline = Outline.of(crew.plan, jobs=2)
+    assert outline.seconds is None
+    begun = outline._replace(found=[outline.found[0]._replace(step=500, seconds=50.0), outline.found[1]])
+    assert begun.seconds == pytest.approx(0.1 * (500 + 1000) / 2)
+    assert begun.plain()["trainings"][0]["step"] == 500
+    early = begun._replace(found=[begun.found[0]._replace(done=True), begun.found[1]])  # out of patience
+    assert early.seconds == pytest.approx(0.1 * 1000 / 2)
