@@ -1,6 +1,7 @@
 """`bangbang report`: rows find their names, numbers and page come out, bad calls get one line."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,24 +10,20 @@ import pytest
 from bangbang import config as configs
 from bangbang.cli.main import main
 from bangbang.config import Config, ObjectiveConfig, RewardConfig, TrainingConfig
-from bangbang.reporting import labels
+from bangbang.reporting.labels import label_runs
 
 
-def labels_of(folder: Path, kinds: list[Config], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def labels_of(folder: Path, kinds: list[Config], vocabulary: Path) -> list[str]:
     """The labels of runs that have these configs."""
     folders = [folder / str(number) for number in range(len(kinds))]
-
-    class Opened:
-        def __init__(self, path: Path) -> None:
-            self.config = kinds[folders.index(path)]
-
-        open = classmethod(lambda cls, path: cls(path))
-
-    monkeypatch.setattr(labels, "Run", Opened)
-    return [run.label for run in labels.label_runs(folders)]
+    for place, config in zip(folders, kinds, strict=True):
+        place.mkdir()
+        (place / "config.toml").write_text(configs.dumps(config))
+        shutil.copy(vocabulary, place / "vocabulary.json")
+    return [run.label for run in label_runs(folders)]
 
 
-def test_labels_are_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_are_the_papers(tmp_path: Path, tiny_run: Path) -> None:
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "config.toml").write_text(configs.dumps(Config()))
     spg = Config(objective=ObjectiveConfig(kind="bbspg", p_drop=0.4))
@@ -42,7 +39,7 @@ def test_labels_are_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         replace(spg, reward=RewardConfig(length=1.0)),
         Config(objective=ObjectiveConfig(kind="bbspg", p_drop=0.25)),
     ]
-    assert labels_of(tmp_path, kinds, monkeypatch) == [
+    assert labels_of(tmp_path, kinds, tiny_run / "vocabulary.json") == [
         *("MLE", "RAML", "PG", "PG from MLE", "PG from away", "SPG W=3"),
         *("SPG 0.4", "SPG 0.4", "SPG 0.4, reward.length=1.0", "SPG 0.25"),
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bangbang.reporting import Results
+from bangbang.reporting import Results, page
 from tests.browser import Browser, needs_chromium
 
 Reported = tuple[Results, Path]
@@ -31,11 +31,23 @@ def click(text: str, inside: str) -> str:
 
 
 def test_it_asks_for_nothing_and_is_small(reported: Reported) -> None:
-    page = (reported[1] / "report.html").read_text("utf-8")
-    own = re.sub(r'(?s)<script type="application/json".*?</script>', "", page)
+    text = (reported[1] / "report.html").read_text("utf-8")
+    own = re.sub(r'(?s)<script type="application/json".*?</script>', "", text)
     assert not re.search(r"https?:|//\w+\.\w|@import|url\((?!#)|fetch\(|XMLHttp|<link|<img", own)
-    assert "{{" not in own and len(page.encode()) < 3_000_000
-    assert "<runs>" not in page  # text is text
+    assert "{{" not in own and len(text.encode()) < 3_000_000
+    assert "<runs>" not in text  # text is text
+
+
+def test_long_curves_are_thinned_alike(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert page.thinned(reported[0]) == reported[0]
+    monkeypatch.setattr(page, "CURVE_POINTS", 4)
+    lengths = {row.label: [len(run.validations) for run in row.runs] for row in reported[0].rows}
+    assert lengths["MLE"] == [9] and lengths["SPG 0.2"] == [3, 3]
+    steps = {
+        row.label: [[point.step for point in run.validations] for run in row.runs]
+        for row in page.thinned(reported[0]).rows
+    }
+    assert steps["MLE"] == [[12, 24, 36]] and steps["SPG 0.2"] == [[12], [12]]
 
 
 @needs_chromium
@@ -127,8 +139,8 @@ def choose(place: int, label: str) -> str:
 
 @needs_chromium
 def test_filters_choose_examples(shown: Browser, reported: Reported) -> None:
-    page = (reported[1] / "report.html").read_text("utf-8")
-    record = json.loads(re.search(r'(?s)id="record">(.*?)</script>', page)[1])["browser"]  # type: ignore[index]
+    text = (reported[1] / "report.html").read_text("utf-8")
+    record = json.loads(re.search(r'(?s)id="record">(.*?)</script>', text)[1])["browser"]  # type: ignore[index]
     assert len(record["examples"]) == record["total"] == 30
     a, b = (record["labels"].index(label) for label in ("MLE", "SPG 0.6"))
     by = [example["scores"][a] - example["scores"][b] for example in record["examples"]]

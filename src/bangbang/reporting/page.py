@@ -1,6 +1,7 @@
 """The report as one HTML file that needs nothing else: no network, no script but its own."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 
 from bangbang.explanation.page import SCRIPTS, STYLES, fill
@@ -17,10 +18,13 @@ OWN_STYLES = [FILES / "page.css"]
 OWN_SCRIPTS = [FILES / name for name in ("looks.js", "charts.js", "table.js", "curves.js", "browser.js", "page.js")]
 
 
+CURVE_POINTS = 120
+
+
 def page(results: Results, groups: Sequence[Group], metric: Metric) -> str:
     figures = spg_figures(results, groups)
     record = {
-        "results": results.plain(),
+        "results": thinned(results).plain(),
         "names": NAMES,
         "answer": verdict(results)._asdict(),
         "dup": dup_record(groups, metric, results.main),
@@ -29,3 +33,19 @@ def page(results: Results, groups: Sequence[Group], metric: Metric) -> str:
     }
     drawings = figures.drawings if figures else ""
     return fill(FILES / "page.html", [*STYLES, *OWN_STYLES], [*SCRIPTS, *OWN_SCRIPTS], results.title, record, drawings)
+
+
+def thinned(results: Results) -> Results:
+    """The same with every k-th validation only, where a plot could not show, nor a page hold, so many.
+
+    k is one number for all runs, so that seeds keep the same steps.
+    """
+    longest = max(len(run.validations) for row in results.rows for run in row.runs)
+    every = -(-longest // CURVE_POINTS)
+    return replace(
+        results,
+        rows=[
+            replace(row, runs=[replace(run, validations=run.validations[every - 1 :: every]) for run in row.runs])
+            for row in results.rows
+        ],
+    )
