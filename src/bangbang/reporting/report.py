@@ -1,4 +1,4 @@
-"""A report on runs: evaluate what is not yet evaluated, compare, write results.json and report.html."""
+"""A report on runs: evaluate what is not yet evaluated, compare, write results.json, curves.svg and report.html."""
 
 import platform
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from bangbang import __version__
 from bangbang.errors import InputError
 from bangbang.files import write_whole
 from bangbang.metrics import Metric
+from bangbang.reporting.curves import curves
 from bangbang.reporting.evaluation import LabelledRun, evaluate
 from bangbang.reporting.page import page
 from bangbang.reporting.results import Results
@@ -18,7 +19,7 @@ from bangbang.reporting.task_metric import main_score, metric_of
 from bangbang.training import Run
 from bangbang.training.scoring import scorer_for
 
-RESULTS, PAGE = "results.json", "report.html"
+RESULTS, CURVES, PAGE = "results.json", "curves.svg", "report.html"
 
 
 def report(
@@ -30,7 +31,7 @@ def report(
     baseline: Sequence[str] = ("MLE", "RAML"),
     progress: Callable[[int], None] = lambda lines: None,
 ) -> Results:
-    """Evaluate what is not yet evaluated, compare, and write OUT/results.json and OUT/report.html.
+    """Evaluate what is not yet evaluated, compare, and write OUT/results.json, OUT/curves.svg and OUT/report.html.
 
     `commands` are those that made it, for the page; rows are compared with those labelled as `baseline` says.
     """
@@ -39,7 +40,7 @@ def report(
     groups = group(evaluations)
     metric = metric_of(scorer_for(groups[0].configs[0]))
     results = results_of(groups, metric, title, commands, baseline)
-    content = {RESULTS: results.json(), PAGE: page(results, groups, metric)}
+    content = {RESULTS: results.json(), CURVES: curves(results), PAGE: page(results, groups, metric)}
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in content.items():

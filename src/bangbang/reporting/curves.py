@@ -1,0 +1,53 @@
+"""The learning curves as a picture for documents: validation scores against steps (the paper's third figure)."""
+
+import io
+from collections.abc import Sequence
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bangbang.reporting.names import NAMES
+from bangbang.reporting.results import Results, Row
+
+# distinct for the colour-blind (Okabe and Ito), and by marker where there is no colour
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+MARKERS = "^so*DvPX"
+
+
+def curves(results: Results) -> str:
+    """An SVG with a panel for the main score and one for the next; of several seeds the mean where all validated."""
+    known = [name for name in results.scores if all(name in run_scores(row) for row in results.rows)]
+    scores = sorted(known, key=lambda name: name != results.main)[:2]
+    figure = Figure(figsize=(5.2 * len(scores), 3.8), layout="constrained")
+    for place, name in enumerate(scores, 1):
+        draw(figure.add_subplot(1, len(scores), place), results.rows, name)
+    text = io.StringIO()
+    # no date and no random names: the same results give the same file
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": results.title}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
+
+
+def draw(axes: Axes, rows: Sequence[Row], score: str) -> None:
+    for number, row in enumerate(rows):
+        steps, values = mean_curve(row, score)
+        marker, colour = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
+        axes.plot(steps, values, marker=marker, color=colour, markersize=4, linewidth=1.4, label=row.label)
+    axes.set_xlabel("training steps")
+    axes.set_ylabel(f"validation {NAMES[score]}")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize="small")
+
+
+def mean_curve(row: Row, score: str) -> tuple[list[int], list[float]]:
+    """Steps that all runs of the row validated at, and their mean score there."""
+    found = [{point.step: point.scores[score] for point in run.validations} for run in row.runs]
+    steps = sorted(set.intersection(*(set(each) for each in found)))
+    return steps, [sum(each[step] for each in found) / len(found) for step in steps]
+
+
+def run_scores(row: Row) -> set[str]:
+    """The scores that every validation of the row's runs has."""
+    every = [set(point.scores) for run in row.runs for point in run.validations]
+    return set.intersection(*every) if every else set()
