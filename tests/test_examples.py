@@ -70,4 +70,4 @@ def test_the_examples_train(
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step")]
     losses = [float(line.partition("loss ")[2].split()[0]) for line in lines]
     assert len(losses) == 4
-    assert losses[-1] < 0.7 * losses[0]
+    assert losses[-1] < 0.8 * losses[0]
