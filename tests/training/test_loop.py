@@ -43,7 +43,8 @@ def test_golden_losses(tiny_run: Path) -> None:
 
 
 def test_a_run_folder_has_what_it_should(tiny_run: Path) -> None:
-    names = {path.name for path in tiny_run.iterdir()} - {"test.json"}  # a report on this shared run may have come first
+    # a report on this shared run may have come first
+    names = {path.name for path in tiny_run.iterdir()} - {"test.json"}
     expected = {
         ".lock",
         "config.toml",
