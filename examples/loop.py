@@ -9,7 +9,7 @@ from bangbang import config as configs
 from bangbang.data import prepare
 from bangbang.models import AttentionGru
 from bangbang.objectives import Objective
-from bangbang.training.clipping import clip_gradients
+from bangbang.training.clipping import clipped_step, gradient_norm
 from bangbang.training.interval import means
 from bangbang.training.learner import Learner
 from bangbang.training.optimizer import build_optimizer
@@ -27,9 +27,9 @@ def train(config: configs.Config, objective: Objective) -> AttentionGru:
     for step in range(config.training.max_steps):
         generator = torch.Generator().manual_seed(step)
         losses, diagnostics = learner(stream.batch(step), step, generator)  # [N]: the positions that count
-        losses.mean().backward()
-        clip_gradients(model.parameters(), config.optimizer.clip_norm)
-        optimizer.step()
+        losses.sum().backward()
+        norm = gradient_norm(model.parameters(), 1 / len(losses))  # of the mean loss
+        clipped_step(optimizer, 1 / len(losses), norm, config.optimizer.clip_norm)
         optimizer.zero_grad()
         if (step + 1) % config.training.log_every == 0:
             targets = "  ".join(f"{name} {value:.3f}" for name, value in means(diagnostics).items())

@@ -14,7 +14,7 @@ from bangbang.models import AttentionGru, ShowAndTell
 from bangbang.objectives import Objective
 from bangbang.rewards import Dup, Eos, RougeN, Sum
 from bangbang.symbols import EOS, PAD
-from bangbang.training.clipping import clip_gradients
+from bangbang.training.clipping import clipped_step, gradient_norm
 from bangbang.training.learner import Learner
 from bangbang.training.optimizer import build_optimizer
 
@@ -47,13 +47,13 @@ class Contender:
                 self.model, self.batch, REWARD, self.arguments.max_length, self.arguments.p_drop, generator
             )
         losses, diagnostics = self.learner(self.batch, 0, generator)
-        return losses.sum() / len(losses), diagnostics.sample_tokens
+        return losses.sum(), diagnostics.sample_tokens
 
     def step(self) -> None:
         loss, positions = self.loss()
         torch.autograd.backward(loss)
-        clip_gradients(self.model.parameters(), self.settings.clip_norm)
-        self.optimizer.step()
+        norm = gradient_norm(self.model.parameters(), 1 / positions)
+        clipped_step(self.optimizer, 1 / positions, norm, self.settings.clip_norm)
         self.optimizer.zero_grad(set_to_none=True)
         self.positions.append(positions)
         self.number += 1

@@ -24,7 +24,7 @@ LARGE = 10_000.0  # the paper's W
 def naive_loss(
     model: SequenceModel[Any], batch: Batch, reward: Sum, max_length: int, p_drop: float, generator: torch.Generator
 ) -> tuple[Tensor, int]:
-    """The mean loss over the positions with w_t ≠ 0, and the number of tokens that were decoded."""
+    """The sum of the losses of the positions with w_t ≠ 0, and the number of tokens that were decoded."""
     state = model.encode(batch.source, batch.source_length)
     rewards = reward.start(batch.target)
     last, alive = torch.full_like(batch.target[:, 0], BOS), torch.ones_like(batch.target[:, 0], dtype=torch.bool)
@@ -51,4 +51,4 @@ def naive_loss(
     logits = F.linear(features, model.head.weight, model.head.bias)  # [B, T, V]
     losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
     weights = torch.stack(counted, 1) * part_values(rewards)[:, :1]
-    return (losses * weights).sum() / torch.stack(counted).sum(), int((targets != PAD).sum())
+    return (losses * weights).sum(), int((targets != PAD).sum())

@@ -62,7 +62,7 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
     from bangbang.objectives import Objective
     from bangbang.rewards import RougeN
     from bangbang.symbols import EOS
-    from bangbang.training.clipping import clip_gradients
+    from bangbang.training.clipping import clipped_step, gradient_norm
     from bangbang.training.learner import Learner
     from bangbang.training.optimizer import build_optimizer
 
@@ -80,9 +80,9 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
 
     def step() -> None:
         losses, _ = learner(batch, 0, generator)
-        (losses.sum() / len(losses)).backward()
-        clip_gradients(model.parameters(), config.clip_norm)
-        optimizer.step()
+        losses.sum().backward()
+        norm = gradient_norm(model.parameters(), 1 / len(losses))
+        clipped_step(optimizer, 1 / len(losses), norm, config.clip_norm)
         optimizer.zero_grad(set_to_none=True)
 
     return step

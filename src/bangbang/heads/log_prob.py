@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from bangbang.products import affine
+
 # Logits alive at once: 2**21 float32 values are 8 MB, which stay in a processor's cache from product to softmax to
 # product. Fewer rows at a time would read and write the [V, D] gradient more often than the products themselves take.
 CHUNK_VALUES = 2**21
@@ -48,7 +50,7 @@ class Layer(NamedTuple):
         with torch.autocast(features.device.type, enabled=False):  # what is lowered is lowered here
             features = features.to(self.weight.dtype)
             if out.dtype == features.dtype:
-                return torch.mm(features, self.weight.t(), out=out).add_(self.bias)
+                return affine(features, self.weight, self.bias, out)
             return out.copy_(torch.mm(features, self.weight.t())).add_(self.bias)
 
 
@@ -110,7 +112,10 @@ class _WeightedLogProb(torch.autograd.Function):
         ctx.ready = None  # type: ignore[attr-defined]
         scale = upstream[:1].sum()
         if ready is not None and bool((upstream == scale).all()):
-            return ready.features.mul_(scale), ready.weight.mul_(scale), ready.bias.mul_(scale), None, None
+            if scale != 1:  # a sum, which training takes, saves a pass over [V, D]
+                for gradient in (ready.features, ready.weight, ready.bias):
+                    gradient.mul_(scale)
+            return ready.features, ready.weight, ready.bias, None, None
         # not a plain sum or mean of the rows, or a second backward pass: once more, with the rows' own weights
         _, gradients = run_chunks(features, weight, bias, tokens, c * upstream)
         assert gradients is not None

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from bangbang.models.gru import Gates, full_precision, initial_weight
+from bangbang.products import add_product, affine
 
 
 class Weights(NamedTuple):
@@ -62,22 +63,23 @@ class Tape:
         self.contexts = new(time, batch, memory.values.shape[2])
         self.inputs = new(time, layers - 1, batch, units)  # what the upper layers read
         self.x = new(layers, time, batch, 3 * units)  # input products; dx in the backward pass
+        self.recurrent = new(batch, 3 * units)  # U h + c of one step of one layer
         self.gates = [Gates(x, time=0) for x in self.x]
         self.state = [step.unbind(0) for step in self.states.unbind(0)]  # [T + 1][L] of [B, H]
 
     def forward(self, t: int, w: Weights, memory: Memory) -> None:
         h = self.state[t]
-        torch.addmm(w.query_bias, h[-1], w.query.t(), out=self.queries[t])
+        affine(h[-1], w.query, w.query_bias, out=self.queries[t])
         energy = torch.matmul(self.compare(t, memory), w.energy).add_(memory.bias)
         torch.softmax(energy, 1, out=self.attention[t])
         torch.bmm(self.attention[t].unsqueeze(1), memory.values, out=self.contexts[t].unsqueeze(1))
-        self.x[0, t].addmm_(self.contexts[t], w.context.t())
+        add_product(self.x[0, t], self.contexts[t], w.context)
         for layer, gates in enumerate(self.gates):
             if layer:
                 below, read = self.state[t + 1][layer - 1], self.inputs[t, layer - 1]
                 read.copy_(below if self.masks is None else below * self.masks[t][layer - 1])
-                torch.addmm(w.upper_bias[layer - 1], read, w.upper[layer - 1].t(), out=self.x[layer, t])
-            g = torch.addmm(w.recurrent_bias[layer], h[layer], w.recurrent[layer].t())
+                affine(read, w.upper[layer - 1], w.upper_bias[layer - 1], out=self.x[layer, t])
+            g = affine(h[layer], w.recurrent[layer], w.recurrent_bias[layer], out=self.recurrent)
             gates.g_n[t].copy_(g[:, 2 * gates.units :])
             gates.forward(t, g, h[layer], self.state[t + 1][layer])
 

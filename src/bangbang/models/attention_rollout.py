@@ -14,6 +14,7 @@ from bangbang.heads import VocabularyHead
 from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Memory, Tape
 from bangbang.models.dropout import keep_mask, noted_dropout
 from bangbang.models.known import known_linear
+from bangbang.products import affine
 
 
 class Segment:
@@ -54,7 +55,7 @@ class AttentionRollout:
         if self.dropout:
             segment.layer_masks.append(keep_mask(tape.states[0, 1:], self.dropout))
             tape.masks = segment.layer_masks
-        torch.addmm(self.token_input.bias, vectors, self.token_input.weight.t(), out=tape.x[0, t])
+        affine(vectors, self.token_input.weight, self.token_input.bias, out=tape.x[0, t])
         tape.forward(t, self.decoder.weights(), segment.memory)
         top = torch.cat((tape.states[t + 1, -1], tape.contexts[t], vectors), 1)
         result = torch.addmm(self.to_features.bias, top, self.to_features.weight.t()).tanh_()

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from bangbang.models.gru import full_precision, initial_weight
+from bangbang.products import add_product
 
 
 class Tape:
@@ -27,7 +28,7 @@ class Tape:
         self.bent = hidden.new_empty(time, batch, units)  # tanh(c')
 
     def forward(self, t: int, recurrent: Tensor) -> None:
-        gates, size = self.x[t].addmm_(self.states[t], recurrent.t()), self.units
+        gates, size = add_product(self.x[t], self.states[t], recurrent), self.units
         gates[:, : 3 * size].sigmoid_()
         i, f, o, g = gates.chunk(4, 1)
         g.tanh_()

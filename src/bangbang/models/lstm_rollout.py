@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from bangbang.models.dropout import noted_dropout
 from bangbang.models.lstm import Lstm, Tape
+from bangbang.products import affine
 
 
 class Segment:
@@ -76,7 +77,7 @@ class LstmRollout:
         segment = self.segments[-1]
         tape, t = segment.tape, len(segment.tokens)
         vectors = noted_dropout(F.embedding(tokens, self.words.weight), self.dropout, segment.input_masks)
-        torch.addmm(self.lstm.input.bias, vectors, self.lstm.input.weight.t(), out=tape.x[t])
+        affine(vectors, self.lstm.input.weight, self.lstm.input.bias, out=tape.x[t])
         tape.forward(t, self.lstm.recurrent)
         segment.tokens.append(tokens)
         self.left -= 1

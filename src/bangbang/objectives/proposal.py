@@ -38,7 +38,7 @@ class Proposal(NamedTuple):
 
 def token_losses(head: VocabularyHead, proposal: Proposal) -> Tensor:
     """-c_t · log p(z_t | x, z_{1:t-1}) of each position in the loss, [N]. The vocabulary layer runs on no other."""
-    return -head.log_prob(proposal.features, proposal.tokens, proposal.coefficients)
+    return head.log_prob(proposal.features, proposal.tokens, -proposal.coefficients)
 
 
 def propose_known(decoder: Decoder, targets: Tensor, diagnostics: Diagnostics) -> Proposal:

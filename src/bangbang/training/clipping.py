@@ -1,4 +1,8 @@
-"""Gradient clipping that leaves gradients alone where there is nothing to clip."""
+"""An update by scaled and clipped gradients, without a pass over them of its own.
+
+The gradients of a mean are those of a sum times a number, and clipped gradients are the gradients times another. The
+fused optimisers read every gradient anyway, and divide it on the way by their `grad_scale`.
+"""
 
 from collections.abc import Iterable
 
@@ -6,13 +10,15 @@ import torch
 from torch import Tensor, nn
 
 
-def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> Tensor:
-    """Scale all gradients so that their joint norm is at most `max_norm`; returns the norm they had.
+def gradient_norm(parameters: Iterable[nn.Parameter], factor: Tensor | float = 1.0) -> Tensor:
+    """The joint norm of all gradients times `factor`."""
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    return torch.nn.utils.get_total_norm(gradients) * factor
 
-    `torch.nn.utils.clip_grad_norm_` multiplies by 1 where the norm is small: a pass over all gradients for nothing.
-    """
-    clipped = [parameter for parameter in parameters if parameter.grad is not None]
-    norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in clipped if parameter.grad is not None])
-    if norm > max_norm:
-        torch.nn.utils.clip_grads_with_norm_(clipped, max_norm, norm)
-    return norm
+
+def clipped_step(optimizer: torch.optim.Optimizer, factor: Tensor | float, norm: Tensor, max_norm: float) -> None:
+    """Update by `factor` times the gradients, less if their `norm` after it is above `max_norm`."""
+    share = (max_norm / (norm + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_ does
+    optimizer.grad_scale = 1 / (share * factor).float()  # type: ignore[attr-defined]
+    optimizer.step()
+    del optimizer.grad_scale  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
 from bangbang.training import checkpoint, guard, shelf
 from bangbang.training.checkpoint import Progress
-from bangbang.training.clipping import clip_gradients
+from bangbang.training.clipping import clipped_step, gradient_norm
 from bangbang.training.evaluation import decode_split
 from bangbang.training.interval import Interval
 from bangbang.training.journal import Example, Journal
@@ -186,18 +186,19 @@ class Trainer:
         self.learner.train()
         with accelerator.autocast():
             losses, diagnostics = self.learner(batch, step, generator)
-        count = accelerator.reduce(torch.tensor(float(len(losses)), device=losses.device), "sum").clamp(min=1)
+        total = losses.sum()
+        accelerator.backward(total)
+        count = torch.tensor(float(len(losses)), device=losses.device)
+        total, count = accelerator.reduce(torch.stack((total.detach().float(), count)), "sum")
         # gradients are averaged over processes: times their number, this is the gradient of the mean over all positions
-        loss = losses.sum() * (accelerator.num_processes / count)
-        accelerator.backward(loss)
-        norm = clip_gradients(self.model.parameters(), settings.clip_norm)
-        loss = accelerator.reduce(loss.detach(), "mean")
+        loss, factor = total / count.clamp(min=1), accelerator.num_processes / count.clamp(min=1)
+        norm = gradient_norm(self.model.parameters(), factor)
         finite = guard.is_finite(loss, norm)
         self.progress = guard.counted(self.progress, finite)
         if finite:
             for group in self.optimizer.param_groups:
                 group["lr"] = learning_rate(step, self.config.training.max_steps, settings)
-            self.optimizer.step()
+            clipped_step(self.optimizer, factor, norm, settings.clip_norm)
         self.optimizer.zero_grad(set_to_none=True)
         return loss, norm, diagnostics, len(batch.source) * accelerator.num_processes
 
