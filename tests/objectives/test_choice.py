@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 import torch
 
 from bangbang.heads import VocabularyHead
@@ -27,9 +28,8 @@ def repeated(increments: Increments) -> Increments:
 
 def frequencies(increments: Increments, rules: Rules, driven: bool = True) -> torch.Tensor:
     head, features = head_and_features()
-    choice = choose(
-        head, features, repeated(increments), torch.full((ROWS,), driven), torch.rand(ROWS), rules, repeated_order()
-    )
+    alive, driven_rows = torch.ones(ROWS, dtype=torch.bool), torch.full((ROWS,), driven)
+    choice = choose(head, features, repeated(increments), alive, driven_rows, torch.rand(ROWS), rules, repeated_order())
     assert choice.log_p.isnan().all() == driven
     return torch.bincount(choice.tokens, minlength=9) / ROWS
 
@@ -92,10 +92,26 @@ def test_rows_of_all_kinds_at_once() -> None:
     driven = torch.tensor([True, True, True, False])
     seen = [set() for _ in range(4)]
     for _ in range(200):
-        choice = choose(head, features[:4], mixed, driven, torch.rand(4), Rules())
+        choice = choose(head, features[:4], mixed, torch.ones_like(driven), driven, torch.rand(4), Rules())
         for row, token in enumerate(choice.tokens.tolist()):
             seen[row].add(token)
         assert choice.tied.tolist() == [False, True, True, False]
         assert choice.log_p.isnan().tolist() == [True, True, True, False]
     assert seen[0] == {5} and seen[1] == {4, 5} and not seen[2] & {5, 6, PAD} and len(seen[3]) > 4
     assert math.isinf(Rules().weight)
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(weight=5.0), Rules(temperature=0.5), Rules(ties="reference")])
+def test_finished_rows_get_nothing_and_change_nothing(rules: Rules) -> None:
+    head, features = head_and_features()
+    torch.manual_seed(5)
+    tokens = torch.tensor([[4, 5, 6]]).expand(40, 3)
+    increments = Increments(tokens, torch.randint(0, 2, (40, 3)).float(), torch.randint(0, 2, (40,)).float())
+    driven, uniform, order = torch.rand(40) < 0.5, torch.rand(40), torch.randint(0, 9, (40, 3))
+    alive = torch.rand(40) < 0.6
+    everyone = choose(head, features[:40], increments, torch.ones_like(alive), driven, uniform, rules, order)
+    some = choose(head, features[:40], increments, alive, driven, uniform, rules, order)
+    assert (some.tokens[~alive] == PAD).all() and not some.tied[~alive].any() and some.log_p[~alive].isnan().all()
+    assert torch.equal(some.tokens[alive], everyone.tokens[alive]) and (everyone.tokens != PAD).all()
+    assert torch.equal(some.tied[alive], everyone.tied[alive])
+    torch.testing.assert_close(some.log_p[alive], everyone.log_p[alive], equal_nan=True)

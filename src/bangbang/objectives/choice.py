@@ -58,66 +58,80 @@ def choose(
     head: VocabularyHead,
     features: Tensor,
     increments: Increments,
+    alive: Tensor,
     driven: Tensor,
     uniform: Tensor,
     rules: Rules,
     order: Tensor | None = None,
 ) -> Choice:
-    """One token per row; `driven` [R] says where w = W, `order` [R, K] each candidate's place in the reference."""
-    tokens = torch.full_like(driven, PAD, dtype=torch.long)
-    tied, log_p = torch.zeros_like(driven), torch.full_like(features[:, 0], torch.nan)
+    """One token for each row that is `alive` [R], `<pad>` for the others.
+
+    `driven` [R] says where w = W, `uniform` [R] are the rows' random numbers, `order` [R, K] is each candidate's place
+    in the reference.
+    """
+    driven = driven & alive
+    tokens, log_p = torch.full_like(driven, PAD, dtype=torch.long), torch.full_like(uniform, torch.nan)
+    best, among_few, tied = None, torch.zeros_like(driven), torch.zeros_like(driven)
     if math.isinf(rules.weight):
         best = arg_max_set(increments)
         size = best.candidates.sum(1)
+        several = driven & (size > 1)
         among_few = driven & ~best.rest if rules.ties == "model" else driven & (size > 0)
-        tied = driven & ((size > 1) | best.rest)
-        tokens = choose_among_few(head, features, increments, best.candidates, uniform, among_few, rules, order)
-        shift = torch.zeros_like(increments.values).masked_fill(~best.candidates, -torch.inf)
-    else:
-        among_few = torch.zeros_like(driven)
-        shift = rules.weight * (increments.values - increments.rest[:, None])
-    shift = shift.masked_fill((increments.tokens == PAD) | ~driven[:, None], 0.0)
-    for rows, temperature, top_k in full_draws(driven, among_few, rules):
+        tied = several | (driven & best.rest)
+        slot = choose_slot(head, features, increments, best.candidates, uniform, several & among_few, rules, order)
+        tokens = increments.tokens.gather(1, slot.unsqueeze(1)).squeeze(1).where(among_few, tokens)
+    for rows, temperature, top_k in full_draws(alive, driven, among_few, rules):
         if len(rows) == 0:
             continue
-        offsets = Offsets(increments.tokens[rows], shift[rows]) if bool(driven[rows].any()) else None
+        chosen_by_reward = driven[rows]
+        offsets = reward_offsets(increments, best, rows, chosen_by_reward, rules) if chosen_by_reward.any() else None
         drawn = head.sample(features[rows], uniform[rows], offsets, temperature, top_k)
         tokens[rows] = drawn.tokens
-        log_p[rows] = drawn.log_q
-    return Choice(tokens, tied, log_p.masked_fill(driven, torch.nan))
+        log_p[rows] = drawn.log_q.to(log_p.dtype).masked_fill(chosen_by_reward, torch.nan)
+    return Choice(tokens, tied, log_p)
 
 
-def full_draws(driven: Tensor, among_few: Tensor, rules: Rules) -> list[tuple[Tensor, float, int]]:
+def reward_offsets(increments: Increments, best: Best | None, rows: Tensor, driven: Tensor, rules: Rules) -> Offsets:
+    """What the reward adds to the logits of some rows, relative to the rest of the vocabulary: W·(Δr - Δr of the rest),
+    or -inf outside the arg-max set; nothing where the model chooses alone."""
+    tokens = increments.tokens[rows]
+    if best is None:
+        shift = rules.weight * (increments.values - increments.rest[:, None])[rows]
+    else:
+        shift = torch.zeros_like(increments.values[rows]).masked_fill(~best.candidates[rows], -torch.inf)
+    return Offsets(tokens, shift.masked_fill((tokens == PAD) | ~driven[:, None], 0.0))
+
+
+def full_draws(alive: Tensor, driven: Tensor, among_few: Tensor, rules: Rules) -> list[tuple[Tensor, float, int]]:
     """The rows that need the whole vocabulary, in one product if they are all drawn alike."""
     if rules.plain:
-        return [((~among_few).nonzero().squeeze(1), 1.0, 0)]
+        return [((alive & ~among_few).nonzero().squeeze(1), 1.0, 0)]
     return [
-        ((~driven).nonzero().squeeze(1), rules.temperature, rules.top_k),
+        ((alive & ~driven).nonzero().squeeze(1), rules.temperature, rules.top_k),
         ((driven & ~among_few).nonzero().squeeze(1), 1.0, 0),
     ]
 
 
-def choose_among_few(
+def choose_slot(
     head: VocabularyHead,
     features: Tensor,
     increments: Increments,
     best: Tensor,
     uniform: Tensor,
-    wanted: Tensor,
+    several: Tensor,
     rules: Rules,
     order: Tensor | None,
 ) -> Tensor:
-    """A token of the set `best` [R, K] for each row that is `wanted`; logits matter only where there are ties."""
+    """A candidate of the set `best` [R, K] for each row; logits matter only where there are `several` [R]."""
     if rules.ties == "reference":
         assert order is not None
-        slot = order.masked_fill(~best, torch.iinfo(order.dtype).max).argmin(1)
-    else:
-        slot = best.int().argmax(1)
-        rows = (wanted & (best.sum(1) > 1)).nonzero().squeeze(1)
-        if len(rows):
-            logits = head.candidate_logits(features[rows], increments.tokens[rows])
-            mass = logits.masked_fill(~best[rows], -torch.inf).double().softmax(1).cumsum(1)
-            point = torch.searchsorted(mass, uniform[rows].double().unsqueeze(1) * mass[:, -1:], right=True)
-            # rounding may point past the last one that is possible
-            slot[rows] = torch.minimum(point, (mass < mass[:, -1:]).sum(1, keepdim=True)).squeeze(1)
-    return increments.tokens.gather(1, slot.unsqueeze(1)).squeeze(1)
+        return order.masked_fill(~best, torch.iinfo(order.dtype).max).argmin(1)
+    slot = best.int().argmax(1)
+    rows = several.nonzero().squeeze(1)
+    if len(rows):
+        logits = head.candidate_logits(features[rows], increments.tokens[rows])
+        mass = logits.masked_fill(~best[rows], -torch.inf).double().softmax(1).cumsum(1)
+        point = torch.searchsorted(mass, uniform[rows].double().unsqueeze(1) * mass[:, -1:], right=True)
+        # rounding may point past the last one that is possible
+        slot[rows] = torch.minimum(point, (mass < mass[:, -1:]).sum(1, keepdim=True)).squeeze(1)
+    return slot

@@ -30,7 +30,7 @@ class Sample(NamedTuple):
 
 
 class Trace:
-    """A sample in the making."""
+    """A sample in the making. Steps of the same rows are noted as they are, and filed together."""
 
     def __init__(self, driven: Tensor, parts: int) -> None:
         self.tokens = torch.full_like(driven, PAD, dtype=torch.long)
@@ -38,10 +38,21 @@ class Trace:
         self.log_p = torch.full_like(driven, torch.nan, dtype=torch.float32)
         self.places = torch.zeros_like(driven, dtype=torch.long)
         self.values = torch.zeros(len(driven), parts, device=driven.device)
+        self.noted: list[Choice] = []
+        self.filed, self.seen = 0, 0  # steps; positions of the rollout before those that are noted
 
-    def add(self, t: int, rows: Tensor, choice: Choice, places: Tensor) -> None:
-        self.tokens[rows, t], self.tied[rows, t] = choice.tokens, choice.tied
-        self.log_p[rows, t], self.places[rows, t] = choice.log_p.float(), places
+    def add(self, choice: Choice) -> None:
+        self.noted.append(choice)
+
+    def file(self, rows: Tensor, reward: RewardState) -> None:
+        """The noted steps [R] were those of these rows, and this is their reward."""
+        start, end = self.filed, self.filed + len(self.noted)
+        tokens, tied, log_p = (torch.stack(part, 1) for part in zip(*self.noted, strict=True))  # [R, steps]
+        self.tokens[rows, start:end], self.tied[rows, start:end], self.log_p[rows, start:end] = tokens, tied, log_p
+        places = torch.arange(self.seen, self.seen + tokens.numel(), device=tokens.device)
+        self.places[rows, start:end] = places.view(-1, len(rows)).t()
+        self.values[rows] = part_values(reward)
+        self.filed, self.seen, self.noted = end, self.seen + tokens.numel(), []
 
     def sample(self) -> Sample:
         written = self.tokens != PAD
@@ -63,30 +74,28 @@ def draw(
     `references` [B, S] are needed where ties go to the reference's order.
     """
     rows = torch.arange(len(driven), device=driven.device)  # [R] the row of the sample that each of the rollout's is
-    alive, last, seen = torch.ones_like(rows, dtype=torch.bool), torch.full_like(rows, BOS), 0
+    alive, last = torch.ones_like(rows, dtype=torch.bool), torch.full_like(rows, BOS)
     trace = Trace(driven, part_values(reward).shape[1])
     for t in range(driven.shape[1]):
-        features = rollout.step(last)
-        going = alive.nonzero().squeeze(1)
-        increments = reward.increments()
-        order = None if references is None else places_in(references[rows], increments.tokens)[going]
-        chances = uniform[rows, t][going]
-        open_increments = type(increments)(*(field[going] for field in increments))
-        choice = choose(head, features[going], open_increments, driven[rows, t][going], chances, rules, order)
-        trace.add(t, rows[going], choice, seen + going)
-        last = torch.full_like(last, PAD).index_copy(0, going, choice.tokens)
+        features, increments = rollout.step(last), reward.increments()
+        order = None if references is None else places_in(references, increments.tokens)
+        choice = choose(head, features, increments, alive, driven[:, t], uniform[:, t], rules, order)
+        trace.add(choice)
+        last = choice.tokens
         reward.advance(last)
-        seen += len(rows)
         alive = alive & (last != EOS)
         left = int(alive.sum())
         if left == 0:
             break
         if left <= (1 - DONE_SHARE) * len(rows):
-            trace.values[rows] = part_values(reward)
+            trace.file(rows, reward)
             kept = alive.nonzero().squeeze(1)
             rollout.keep(kept)
             reward, rows, last, alive = reward.select(kept), rows[kept], last[kept], alive[kept]
-    trace.values[rows] = part_values(reward)
+            driven, uniform = driven[kept], uniform[kept]
+            references = None if references is None else references[kept]
+    if trace.noted:
+        trace.file(rows, reward)
     return trace.sample()
 
 

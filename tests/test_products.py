@@ -1,0 +1,31 @@
+"""Both ways round give the same product, whatever the number of rows and threads."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from bangbang.products import FEW, add_product, affine, few_rows
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("count", [0, 1, FEW.start - 1, FEW.start, 33, FEW.stop - 1, FEW.stop, 100])
+def test_equals_linear(count: int, threads: int) -> None:
+    torch.manual_seed(count)
+    rows, weight, bias = torch.randn(count, 7), torch.randn(11, 7), torch.randn(11)
+    assert few_rows(rows) == (threads > 1 and count in FEW)
+    wide = torch.full((count, 13), torch.nan)  # a row of the result may be part of a longer one
+    expected = F.linear(rows, weight, bias)
+    torch.testing.assert_close(affine(rows, weight, bias, wide[:, :11]), expected)
+    torch.testing.assert_close(wide[:, :11], expected)
+    assert wide[:, 11:].isnan().all()
+    torch.testing.assert_close(add_product(wide[:, :11], rows, weight), expected + rows @ weight.t())
+    assert wide[:, 11:].isnan().all()
