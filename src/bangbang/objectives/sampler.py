@@ -14,8 +14,9 @@ from bangbang.objectives.decoder import Rollout
 from bangbang.rewards import RewardState
 from bangbang.symbols import BOS, EOS, PAD
 
-# A rollout leaves finished rows behind once they are this share of what it holds: each time costs a copy of its memory.
-DONE_SHARE = 0.5
+# A rollout leaves finished rows behind once they are this share of what it holds, unless it holds few: each time costs a
+# copy of its memory, and a step of a few rows costs as much as one of half as many.
+DONE_SHARE, FEW = 0.5, 16
 
 
 class Sample(NamedTuple):
@@ -87,7 +88,7 @@ def draw(
         left = int(alive.sum())
         if left == 0:
             break
-        if left <= (1 - DONE_SHARE) * len(rows):
+        if left <= (1 - DONE_SHARE) * len(rows) and len(rows) >= FEW:
             trace.file(rows, reward)
             kept = alive.nonzero().squeeze(1)
             rollout.keep(kept)
