@@ -14,8 +14,8 @@ from bangbang.objectives.decoder import Rollout
 from bangbang.rewards import RewardState
 from bangbang.symbols import BOS, EOS, PAD
 
-# A rollout leaves finished rows behind once they are this share of what it holds, unless it holds few: each time costs a
-# copy of its memory, and a step of a few rows costs as much as one of half as many.
+# A rollout leaves finished rows behind once they are this share of what it holds, unless it holds few: each time costs
+# a copy of its memory, and a step of a few rows costs as much as one of half as many.
 DONE_SHARE, FEW = 0.5, 16
 
 
