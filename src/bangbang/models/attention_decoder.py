@@ -11,6 +11,7 @@ and of all weights are one product each for all time steps.
 Shapes: B batch, S source length, T time, L layers, H units, M memory size. Time comes first in what is kept.
 """
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import torch
@@ -66,6 +67,8 @@ class Tape:
         self.recurrent = new(batch, 3 * units)  # U h + c of one step of one layer
         self.gates = [Gates(x, time=0) for x in self.x]
         self.state = [step.unbind(0) for step in self.states.unbind(0)]  # [T + 1][L] of [B, H]
+        # a rollout has several tapes: the backward passes of later ones leave their part of the weights' gradients here
+        self.is_first, self.passes = True, list[Gradients]()
 
     def forward(self, t: int, w: Weights, memory: Memory) -> None:
         h = self.state[t]
@@ -134,29 +137,40 @@ class Gradients:
         torch.sum(dhidden, 1, out=self.dquery[t])
         self.dh[-1].addmm_(self.dquery[t], w.query)
 
-    def weights(self) -> Weights:
-        tape, dx, dg = self.tape, self.tape.x, self.dg
-        before = tape.states[:-1]  # [T, L, B, H]
-        upper = [outer(dx[layer + 1], tape.inputs[:, layer]) for layer in range(len(self.w.upper))]
-        return Weights(
-            outer(self.dquery, before[:, -1]),
-            self.dquery.sum((0, 1)),
-            self.dv,
-            outer(dx[0], tape.contexts),
-            torch.stack([outer(dg[layer], before[:, layer]) for layer in range(len(dg))]),
-            dg.sum((1, 2)),
-            torch.stack(upper) if upper else torch.zeros_like(self.w.upper),
-            dx[1:].sum((1, 2)),
-        )
-
     def values(self) -> Tensor:
         """Of the memory's values, Σ_t α_t ⊗ dcontext_t.  [B, S, M]"""
         return torch.bmm(self.tape.attention.permute(1, 2, 0), self.dcontexts.transpose(0, 1))
 
 
-def outer(left: Tensor, right: Tensor) -> Tensor:
-    """Σ over time and batch of left ⊗ right: [T, B, P], [T, B, Q] → [P, Q]."""
-    return left.flatten(0, 1).t() @ right.flatten(0, 1)
+def weight_gradients(passes: list[Gradients]) -> Weights:
+    """Of all weights, from the backward passes over all tapes: one product each, however many the tapes are."""
+
+    def joined(pick: Callable[[Gradients], Tensor]) -> Tensor:
+        """What each pass has of every step and row, [T, B, P] → [N, P]."""
+        parts = [pick(each).flatten(0, 1) for each in passes]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def per_layer(pick: Callable[[Gradients, int], Tensor], layers: range) -> list[Tensor]:
+        return [joined(lambda each, layer=layer: pick(each, layer)) for layer in layers]  # type: ignore[misc]
+
+    layers = range(len(passes[0].dh))
+    before = per_layer(lambda each, layer: each.tape.states[:-1, layer], layers)
+    dg = per_layer(lambda each, layer: each.dg[layer], layers)
+    dx = per_layer(lambda each, layer: each.tape.x[layer], layers)
+    read = per_layer(lambda each, layer: each.tape.inputs[:, layer - 1], layers[1:])
+    dquery = joined(lambda each: each.dquery)
+    upper = [above.t() @ below for above, below in zip(dx[1:], read, strict=True)]
+    w = passes[0].w
+    return Weights(
+        dquery.t() @ before[-1],
+        dquery.sum(0),
+        torch.stack([each.dv for each in passes]).sum(0),
+        dx[0].t() @ joined(lambda each: each.tape.contexts),
+        torch.stack([above.t() @ below for above, below in zip(dg, before, strict=True)]),
+        torch.stack([part.sum(0) for part in dg]),
+        torch.stack(upper) if upper else torch.zeros_like(w.upper),
+        torch.stack([part.sum(0) for part in dx[1:]]) if upper else torch.zeros_like(w.upper_bias),
+    )
 
 
 class _Steps(torch.autograd.Function):
@@ -182,8 +196,13 @@ class _Steps(torch.autograd.Function):
         gradients = Gradients(tape, Weights(*parts[3:]), Memory(*parts[:3]))
         for t in reversed(range(len(dstates))):
             gradients.step(t, dstates[t], dcontexts[t])
+        tape.passes.append(gradients)
+        weights: Iterable[Tensor | None] = [None] * len(Weights._fields)
+        if tape.is_first:  # its pass is the last: those of later tapes end where it ends
+            weights = weight_gradients(tape.passes)
+            tape.passes.clear()
         dstart = torch.stack(gradients.dh)
-        return tape.x[0], dstart, None, None, gradients.values(), gradients.dkeys, None, *gradients.weights()
+        return tape.x[0], dstart, None, None, gradients.values(), gradients.dkeys, None, *weights
 
 
 class AttentionDecoder(nn.Module):

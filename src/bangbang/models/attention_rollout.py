@@ -3,7 +3,7 @@
 The steps are taken without a graph and kept on a tape; `features` then makes the graph of them without computing
 anything anew. When rows are dropped a new tape begins, and the gradient of its start flows into the last one's end.
 
-Shapes: R rows of a segment, T time, L layers, H units.
+Shapes: R rows of a segment, T time, L layers, H units, M memory size, N positions: all rows of all steps.
 """
 
 import torch
@@ -72,26 +72,36 @@ class AttentionRollout:
         self.segments.append(Segment(self.state, end.index_select(1, rows), rows, self.left))
 
     def features(self) -> Tensor:
-        start, parts = self.start, []
+        taken = [segment for segment in self.segments if segment.tokens]
+        for segment in taken:
+            segment.tape.cut(len(segment.tokens))
+            segment.tape.is_first, segment.tape.passes = segment is taken[0], taken[0].tape.passes
+        vectors = self.head.embed(torch.cat([each for segment in taken for each in segment.tokens]))  # [N, H]
+        if self.dropout:
+            vectors = vectors * torch.cat([mask for segment in taken for mask in segment.vector_masks])
+        known = torch.cat([segment.tape.x[0].flatten(0, 1) for segment in taken])
+        gates = known_linear(vectors, self.token_input, known)  # [N, 3H]
+        top = torch.cat((*self.states_and_contexts(gates), vectors), 1)
+        result = torch.cat([each for segment in taken for each in segment.results])
+        features = known_linear(top, self.to_features, result, "tanh")
+        if not self.dropout:
+            return features
+        return features * torch.cat([mask for segment in taken for mask in segment.feature_masks])
+
+    def states_and_contexts(self, gates: Tensor) -> tuple[Tensor, Tensor]:
+        """The top layer's states [N, H] and the contexts [N, M] of all steps, as nodes of the graph."""
+        start, done, states, contexts = self.start, 0, [], []
         for segment in self.segments:
             if segment.rows is not None:
                 start = start.index_select(1, segment.rows)
             if not segment.tokens:
                 continue
-            hidden, features = self.graph(segment, start)
+            own = gates[done : done + len(segment.tokens) * start.shape[1]].view(
+                len(segment.tokens), -1, gates.shape[1]
+            )
+            done += len(segment.tokens) * start.shape[1]
+            hidden, read = self.decoder.steps(own, start, segment.memory, segment.tape, taken=True)
             start = hidden[-1]
-            parts.append(features.flatten(0, 1))
-        return torch.cat(parts)
-
-    def graph(self, segment: Segment, start: Tensor) -> tuple[Tensor, Tensor]:
-        """States [T, L, R, H] and features [T, R, H] of a segment's steps."""
-        tape = segment.tape
-        tape.cut(len(segment.tokens))
-        vectors = self.head.embed(torch.stack(segment.tokens))  # [T, R, H]
-        if self.dropout:
-            vectors = vectors * torch.stack(segment.vector_masks)
-        gates = known_linear(vectors, self.token_input, tape.x[0])
-        hidden, contexts = self.decoder.steps(gates, start, segment.memory, tape, taken=True)
-        top = torch.cat((hidden[:, -1], contexts, vectors), -1)
-        features = known_linear(top, self.to_features, torch.stack(segment.results), "tanh")
-        return hidden, features * torch.stack(segment.feature_masks) if self.dropout else features
+            states.append(hidden[:, -1].flatten(0, 1))
+            contexts.append(read.flatten(0, 1))
+        return torch.cat(states), torch.cat(contexts)
