@@ -37,7 +37,7 @@ PAPER = (
     Method("pg-mle", "PG from MLE", ("objective.kind=pg",), starts_from="mle"),
     *(Method(f"spg-{p_drop}", f"SPG {p_drop}", spg(p_drop)) for p_drop in (0.2, 0.4, 0.6, 0.8)),
 )
-LATE = 3 / 8  # three of eight epochs
+LATE = 1 / 2  # of the steps
 EXTENSIONS = (
     Method("spg-0.4-late", "SPG 0.4 late", spg(0.4), delay=LATE, extension=True),
     Method("spg-0.4-late-length", "SPG 0.4 late + Length", spg(0.4, "reward.length=1"), delay=LATE, extension=True),
