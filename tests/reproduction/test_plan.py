@@ -42,9 +42,9 @@ def test_our_rows() -> None:
     config = read_budget("headlines", "", "small", ["training.max_steps=1000"])
     ours = [each for each in make_plan("headlines", "small", config, Path("out")).trainings if each.method.extension]
     by_name = {each.method.name: each.config for each in ours}
-    assert by_name["spg-0.4-late"].objective.p_drop_delay == 375
+    assert by_name["spg-0.4-late"].objective.p_drop_delay == 500
     assert by_name["spg-0.4-late"].reward.length == 0.0
-    assert by_name["spg-0.4-late-length"].objective.p_drop_delay == 375
+    assert by_name["spg-0.4-late-length"].objective.p_drop_delay == 500
     assert by_name["spg-0.4-late-length"].reward.length == 1.0
 
 
