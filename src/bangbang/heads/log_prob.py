@@ -18,7 +18,7 @@ from bangbang.products import affine
 
 # Logits alive at once: 2**22 float32 values are 16 MB. Every chunk reads and writes the [V, D] gradient, and products
 # of few rows run at a lower rate, so a large vocabulary gets at least 192 rows at a time: at V = 50,000 and D = 512
-# that takes three quarters of the time of 64.
+# that took three quarters of the time of 64.
 CHUNK_VALUES = 2**22
 CHUNK_ROWS = 192
 
