@@ -40,6 +40,11 @@ class Place(NamedTuple):
     def of(cls, tensor: Tensor) -> "Place":
         return cls(tensor.data_ptr(), tensor.shape, tensor.stride())
 
+    def dense(self) -> Tensor:
+        """Random numbers with this shape and order of dimensions in memory, without gaps."""
+        order = sorted(range(len(self.shape)), key=lambda dim: -self.stride[dim])
+        return torch.randn([self.shape[dim] for dim in order]).permute(*(order.index(dim) for dim in range(len(order))))
+
 
 class Recorder(TorchDispatchMode):
     """Notes where the factors and the result of every matrix product lie."""
@@ -60,14 +65,14 @@ class Products:
     """The matrix products of a piece of code: called, they run alone, into memory made beforehand.
 
     What shared memory in the code shares it again (weights that every time step reads), and what did not does not, so
-    the products find their factors in the caches about as the code itself does.
+    the products find their factors in the caches about as the code itself does. But all lie densely: gaps between rows
+    are the code's own doing, and no part of the bound.
     """
 
     def __init__(self, recorded: list[tuple[Place, Place, Place]]) -> None:
         buffers: dict[Place, Tensor] = {}
         for place in {place for product in recorded for place in product}:
-            span = 1 + sum((size - 1) * step for size, step in zip(place.shape, place.stride, strict=True))
-            buffers[place] = torch.randn(span).as_strided(place.shape, place.stride)
+            buffers[place] = place.dense()
         self.calls = [tuple(buffers[place] for place in product) for product in recorded]
         # for each element of the result as many multiplications and additions as the left factor has columns
         self.flops = sum(2 * out.shape.numel() * left.shape[-1] for left, _, out in recorded)

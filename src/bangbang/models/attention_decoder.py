@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from bangbang.models.gru import Gates, full_precision, initial_weight
+from bangbang.models.gru import Gates, full_precision, gate_biases, initial_weight, state_first
 from bangbang.products import add_product, affine
 
 
@@ -27,8 +27,8 @@ class Weights(NamedTuple):
     query_bias: Tensor  # [H] q
     energy: Tensor  # [H] v
     context: Tensor  # [3H, M] the context's part of the lowest layer's input product
-    recurrent: Tensor  # [L, 3H, H]
-    recurrent_bias: Tensor  # [L, 3H]
+    recurrent: Tensor  # [L, 3H, H] gates in the order n, r, z, here alone
+    recurrent_bias: Tensor  # [L, 3H] in the same order
     upper: Tensor  # [L-1, 3H, H] the input products of the layers above the lowest
     upper_bias: Tensor  # [L-1, 3H]
 
@@ -45,14 +45,20 @@ class AttentionState(NamedTuple):
     keys: Tensor  # [B, S, H] the memory as attention compares it
     bias: Tensor  # [B, S] 0, and -inf at padding
 
+    @property
+    def read(self) -> Memory:
+        return Memory(self.memory, self.keys, self.bias)
+
     def select(self, rows: Tensor) -> "AttentionState":
         return AttentionState(*(part.index_select(0, rows) for part in self))
 
 
 class Tape:
-    """Everything the backward pass needs of at most T steps. Their input products are written into `x[0]`."""
+    """Everything the backward pass needs of at most T steps. Their input products are added to `x[0]`."""
 
-    def __init__(self, time: int, start: Tensor, memory: Memory) -> None:
+    @torch.no_grad()
+    def __init__(self, time: int, start: Tensor, memory: Memory, w: Weights, token_bias: Tensor | None = None) -> None:
+        """`token_bias` [3H] if it is not part of the input products."""
         layers, batch, units = start.shape
         new = start.new_empty
         self.masks: Tensor | list[Tensor] | None = None  # [T, L-1, B, H] dropout between layers
@@ -63,9 +69,11 @@ class Tape:
         self.attention = new(time, *memory.bias.shape)  # [T, B, S] α
         self.contexts = new(time, batch, memory.values.shape[2])
         self.inputs = new(time, layers - 1, batch, units)  # what the upper layers read
-        self.x = new(layers, time, batch, 3 * units)  # input products; dx in the backward pass
-        self.recurrent = new(batch, 3 * units)  # U h + c of one step of one layer
-        self.gates = [Gates(x, time=0) for x in self.x]
+        self.buffer = new(layers, time, batch, 4 * units)  # of the gates
+        lowest = torch.zeros_like(w.recurrent_bias[0]) if token_bias is None else token_bias
+        self.buffer.copy_(gate_biases(torch.cat((lowest[None], w.upper_bias)), w.recurrent_bias)[:, None, None])
+        self.x = self.buffer[..., units:]  # [L, T, B, 3H] input products; then gates; dx in the backward pass
+        self.gates = [Gates(layer, time=0) for layer in self.buffer]
         self.state = [step.unbind(0) for step in self.states.unbind(0)]  # [T + 1][L] of [B, H]
         # a rollout has several tapes: the backward passes of later ones leave their part of the weights' gradients here
         self.is_first, self.passes = True, list[Gradients]()
@@ -81,10 +89,9 @@ class Tape:
             if layer:
                 below, read = self.state[t + 1][layer - 1], self.inputs[t, layer - 1]
                 read.copy_(below if self.masks is None else below * self.masks[t][layer - 1])
-                affine(read, w.upper[layer - 1], w.upper_bias[layer - 1], out=self.x[layer, t])
-            g = affine(h[layer], w.recurrent[layer], w.recurrent_bias[layer], out=self.recurrent)
-            gates.g_n[t].copy_(g[:, 2 * gates.units :])
-            gates.forward(t, g, h[layer], self.state[t + 1][layer])
+                add_product(self.x[layer, t], read, w.upper[layer - 1])
+            add_product(gates.g[t], h[layer], w.recurrent[layer])
+            gates.forward(t, h[layer], self.state[t + 1][layer])
 
     def outputs(self) -> tuple[Tensor, Tensor]:
         """States and contexts as copies: the tape's own tensors, as outputs of a node that holds the tape, would be a
@@ -98,7 +105,7 @@ class Tape:
             self.attention[:time],
             self.contexts[:time],
         )
-        self.inputs, self.x = self.inputs[:time], self.x[:, :time]
+        self.inputs, self.x, self.buffer = self.inputs[:time], self.x[:, :time], self.buffer[:, :time]
 
     def compare(self, t: int, memory: Memory) -> Tensor:
         return torch.add(memory.keys, self.queries[t].unsqueeze(1), out=self.hidden).tanh_()
@@ -107,39 +114,46 @@ class Tape:
 class Gradients:
     """The backward pass over a tape: step by step what is recurrent, at the end what is not."""
 
-    def __init__(self, tape: Tape, w: Weights, memory: Memory) -> None:
+    def __init__(self, tape: Tape, w: Weights, memory: Memory, dlast: Tensor) -> None:
+        """`dlast` [L, B, H] reaches the last states from outside."""
         self.tape, self.w, self.memory = tape, w, memory
-        self.dh = list(torch.zeros_like(tape.states[0]).unbind(0))  # of each layer's state, carried back in time
-        self.dg = torch.empty_like(tape.x)
+        self.dh = list(dlast.clone().unbind(0))  # of each layer's state, carried back in time
         self.dcontexts = torch.empty_like(tape.contexts)
         self.dquery = torch.empty_like(tape.states[1:, -1])
-        self.dkeys = torch.zeros_like(memory.keys)
+        self.dkeys = torch.zeros_like(memory.keys)  # without their factor v
         self.dhidden = torch.empty_like(memory.keys)
         self.dv = torch.zeros_like(w.energy)
 
-    def step(self, t: int, dstates: Tensor, dcontext: Tensor) -> None:
+    def step(self, t: int, upstream: Tensor, dcontext: Tensor) -> None:
+        """One step back; `upstream` [L, B, H] reaches the states before it from outside."""
         tape, w, dx = self.tape, self.w, self.tape.x
         for layer in reversed(range(len(self.dh))):
-            dh, dg = self.dh[layer].add_(dstates[layer]), self.dg[layer, t]
-            carried = tape.gates[layer].backward(t, dh, tape.state[t + 1][layer], dg)
-            self.dh[layer] = carried.addmm_(dg, w.recurrent[layer])
+            gates = tape.gates[layer]
+            carried = gates.backward(t, self.dh[layer], tape.state[t + 1][layer], upstream[layer])
+            self.dh[layer] = carried.addmm_(gates.g[t], w.recurrent[layer])
             if layer:
                 below = dx[layer, t] @ w.upper[layer - 1]
                 self.dh[layer - 1].add_(below if tape.masks is None else below * tape.masks[t][layer - 1])
         torch.addmm(dcontext, dx[0, t], w.context, out=self.dcontexts[t])
         dattention = torch.bmm(self.memory.values, self.dcontexts[t].unsqueeze(2)).squeeze(2)  # [B, S]
         denergy = torch._softmax_backward_data(dattention, tape.attention[t], 1, dattention.dtype)
-        hidden, dhidden = tape.compare(t, self.memory), self.dhidden
+        hidden = tape.compare(t, self.memory)
         self.dv.addmv_(hidden.flatten(0, 1).t(), denergy.flatten())
-        torch.mul(denergy.unsqueeze(2), w.energy, out=dhidden)
-        torch.ops.aten.tanh_backward.grad_input(dhidden, hidden, grad_input=dhidden)
+        # v, by which all of dhidden is to be multiplied, is left to the sums of it
+        dhidden = torch.ops.aten.tanh_backward.grad_input(
+            denergy.unsqueeze(2).expand_as(hidden), hidden, grad_input=self.dhidden
+        )
         self.dkeys.add_(dhidden)
-        torch.sum(dhidden, 1, out=self.dquery[t])
+        torch.sum(dhidden, 1, out=self.dquery[t]).mul_(w.energy)
         self.dh[-1].addmm_(self.dquery[t], w.query)
 
     def values(self) -> Tensor:
         """Of the memory's values, Σ_t α_t ⊗ dcontext_t.  [B, S, M]"""
         return torch.bmm(self.tape.attention.permute(1, 2, 0), self.dcontexts.transpose(0, 1))
+
+    def keys(self) -> Tensor:
+        """Of the memory as attention compares it.  [B, S, H]"""
+        return self.dkeys.mul_(self.w.energy)
 
 
 def weight_gradients(passes: list[Gradients]) -> Weights:
@@ -155,8 +169,9 @@ def weight_gradients(passes: list[Gradients]) -> Weights:
 
     layers = range(len(passes[0].dh))
     before = per_layer(lambda each, layer: each.tape.states[:-1, layer], layers)
-    dg = per_layer(lambda each, layer: each.dg[layer], layers)
-    dx = per_layer(lambda each, layer: each.tape.x[layer], layers)
+    gates = per_layer(lambda each, layer: each.tape.buffer[layer], layers)  # [N, 4H]
+    units = gates[0].shape[1] // 4
+    dg, dx, dbias = [part[:, : 3 * units] for part in gates], [part[:, units:] for part in gates], [part.sum(0) for part in gates]
     read = per_layer(lambda each, layer: each.tape.inputs[:, layer - 1], layers[1:])
     dquery = joined(lambda each: each.dquery)
     upper = [above.t() @ below for above, below in zip(dx[1:], read, strict=True)]
@@ -167,9 +182,9 @@ def weight_gradients(passes: list[Gradients]) -> Weights:
         torch.stack([each.dv for each in passes]).sum(0),
         dx[0].t() @ joined(lambda each: each.tape.contexts),
         torch.stack([above.t() @ below for above, below in zip(dg, before, strict=True)]),
-        torch.stack([part.sum(0) for part in dg]),
+        torch.stack([part[: 3 * units] for part in dbias]),
         torch.stack(upper) if upper else torch.zeros_like(w.upper),
-        torch.stack([part.sum(0) for part in dx[1:]]) if upper else torch.zeros_like(w.upper_bias),
+        torch.stack([part[units:] for part in dbias[1:]]) if upper else torch.zeros_like(w.upper_bias),
     )
 
 
@@ -181,7 +196,7 @@ class _Steps(torch.autograd.Function):
         ctx: FunctionCtx, token_gates: Tensor, start: Tensor, tape: Tape, taken: bool, *parts: Tensor
     ) -> tuple[Tensor, Tensor]:
         if not taken:
-            tape.x[0] = token_gates
+            tape.x[0].add_(token_gates)
             for t in range(len(token_gates)):
                 tape.forward(t, Weights(*parts[3:]), Memory(*parts[:3]))
         ctx.save_for_backward(*parts)
@@ -193,16 +208,17 @@ class _Steps(torch.autograd.Function):
     def backward(ctx: FunctionCtx, dstates: Tensor, dcontexts: Tensor) -> tuple[Tensor | None, ...]:
         parts: tuple[Tensor, ...] = ctx.saved_tensors  # type: ignore[attr-defined]
         tape: Tape = ctx.tape  # type: ignore[attr-defined]
-        gradients = Gradients(tape, Weights(*parts[3:]), Memory(*parts[:3]))
+        gradients = Gradients(tape, Weights(*parts[3:]), Memory(*parts[:3]), dstates[-1])
+        before = [torch.zeros_like(dstates[0]), *dstates[:-1]]
         for t in reversed(range(len(dstates))):
-            gradients.step(t, dstates[t], dcontexts[t])
+            gradients.step(t, before[t], dcontexts[t])
         tape.passes.append(gradients)
         weights: Iterable[Tensor | None] = [None] * len(Weights._fields)
         if tape.is_first:  # its pass is the last: those of later tapes end where it ends
             weights = weight_gradients(tape.passes)
             tape.passes.clear()
         dstart = torch.stack(gradients.dh)
-        return tape.x[0], dstart, None, None, gradients.values(), gradients.dkeys, None, *weights
+        return tape.x[0], dstart, None, None, gradients.values(), gradients.keys(), None, *weights
 
 
 class AttentionDecoder(nn.Module):
@@ -228,8 +244,8 @@ class AttentionDecoder(nn.Module):
             self.query_bias,
             self.energy,
             self.context,
-            self.recurrent,
-            self.recurrent_bias,
+            state_first(self.recurrent, 1),
+            state_first(self.recurrent_bias, 1),
             self.upper,
             self.upper_bias,
         )
@@ -242,13 +258,16 @@ class AttentionDecoder(nn.Module):
         with full_precision(token_gates):
             token_gates, start = token_gates.to(precision), start.to(precision)
             memory = Memory(*(part.to(precision) for part in memory))
-            tape = Tape(len(token_gates), start.detach(), memory)
+            weights = self.weights()
+            tape = Tape(len(token_gates), start.detach(), memory, weights)
             tape.masks = masks
-            return self.steps(token_gates, start, memory, tape, taken=False)
+            return steps_of(tape, token_gates, start, memory, weights, taken=False)
 
-    def steps(
-        self, token_gates: Tensor, start: Tensor, memory: Memory, tape: Tape, taken: bool
-    ) -> tuple[Tensor, Tensor]:
-        """What `forward` gives, on a tape; `taken`: its steps were taken already, with these very inputs."""
-        states, contexts = _Steps.apply(token_gates, start, tape, taken, *memory, *self.weights())  # type: ignore[no-untyped-call]
-        return states, contexts
+
+def steps_of(
+    tape: Tape, token_gates: Tensor, start: Tensor, memory: Memory, weights: Weights, taken: bool
+) -> tuple[Tensor, Tensor]:
+    """What the decoder gives, as a node of the graph; `taken`: the tape's steps were taken already, with these very
+    inputs, and the values of `token_gates` are not read."""
+    states, contexts = _Steps.apply(token_gates, start, tape, taken, *memory, *weights)  # type: ignore[no-untyped-call]
+    return states, contexts

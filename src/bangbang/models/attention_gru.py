@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from bangbang.config import ModelConfig
 from bangbang.heads import VocabularyHead
-from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Memory
+from bangbang.models.attention_decoder import AttentionDecoder, AttentionState
 from bangbang.models.attention_rollout import AttentionRollout
 from bangbang.models.dropout import Dropout, keep_mask
 from bangbang.models.gru import BidirectionalGru
@@ -71,7 +71,7 @@ class AttentionGru(nn.Module):
             between = vectors.new_empty(tokens.shape[1], len(start) - 1, *start.shape[1:])
             masks = keep_mask(between, self.dropout.rate)
         gates = self.token_input(vectors.transpose(0, 1))
-        hidden, contexts = self.decoder(gates, start, Memory(state.memory, state.keys, state.bias), masks)
+        hidden, contexts = self.decoder(gates, start, state.read, masks)
         top = torch.cat((hidden[:, -1], contexts, vectors.transpose(0, 1)), -1).transpose(0, 1)
         features: Tensor = self.dropout(torch.tanh(self.features(top)))
         return hidden, features

@@ -11,19 +11,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bangbang.heads import VocabularyHead
-from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Memory, Tape
+from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Tape, steps_of
 from bangbang.models.dropout import keep_mask, noted_dropout
 from bangbang.models.known import known_linear
-from bangbang.products import affine
+from bangbang.products import add_product
 
 
 class Segment:
     """Steps of the same rows, and their noise."""
 
-    def __init__(self, state: AttentionState, start: Tensor, rows: Tensor | None, max_length: int) -> None:
-        self.memory = Memory(state.memory, state.keys, state.bias)
+    def __init__(self, state: AttentionState, rows: Tensor | None, tape: Tape) -> None:
+        self.memory = state.read
         self.rows = rows  # which rows of the segment before these are; None for the first
-        self.tape = Tape(max_length, start, self.memory)
+        self.tape = tape
         self.tokens: list[Tensor] = []  # [R]
         self.results: list[Tensor] = []  # [R, H] features before dropout
         self.vector_masks: list[Tensor] = []  # [R, H]
@@ -44,8 +44,12 @@ class AttentionRollout:
     ) -> None:
         self.head, self.decoder, self.token_input, self.to_features = head, decoder, token_input, to_features
         self.dropout, self.state, self.left = dropout, state, max_length
+        self.weights = decoder.weights()
         self.start = state.hidden.transpose(0, 1)  # [L, R, H]
-        self.segments = [Segment(state, self.start.detach(), None, max_length)]
+        self.segments = [Segment(state, None, self.tape(self.start.detach()))]
+
+    def tape(self, start: Tensor) -> Tape:
+        return Tape(self.left, start, self.state.read, self.weights, self.token_input.bias)
 
     @torch.no_grad()
     def step(self, tokens: Tensor) -> Tensor:
@@ -55,8 +59,8 @@ class AttentionRollout:
         if self.dropout:
             segment.layer_masks.append(keep_mask(tape.states[0, 1:], self.dropout))
             tape.masks = segment.layer_masks
-        affine(vectors, self.token_input.weight, self.token_input.bias, out=tape.x[0, t])
-        tape.forward(t, self.decoder.weights(), segment.memory)
+        add_product(tape.x[0, t], vectors, self.token_input.weight)
+        tape.forward(t, self.weights, segment.memory)
         top = torch.cat((tape.states[t + 1, -1], tape.contexts[t], vectors), 1)
         result = torch.addmm(self.to_features.bias, top, self.to_features.weight.t()).tanh_()
         segment.tokens.append(tokens)
@@ -69,7 +73,7 @@ class AttentionRollout:
         end = last.tape.states[len(last.tokens)]  # [L, R, H]
         with torch.enable_grad():
             self.state = self.state.select(rows)
-        self.segments.append(Segment(self.state, end.index_select(1, rows), rows, self.left))
+        self.segments.append(Segment(self.state, rows, self.tape(end.index_select(1, rows))))
 
     def features(self) -> Tensor:
         taken = [segment for segment in self.segments if segment.tokens]
@@ -79,8 +83,9 @@ class AttentionRollout:
         vectors = self.head.embed(torch.cat([each for segment in taken for each in segment.tokens]))  # [N, H]
         if self.dropout:
             vectors = vectors * torch.cat([mask for segment in taken for mask in segment.vector_masks])
-        known = torch.cat([segment.tape.x[0].flatten(0, 1) for segment in taken])
-        gates = known_linear(vectors, self.token_input, known)  # [N, 3H]
+        # their values are gone, and nobody reads them: the tapes have made gates of them, in place
+        gone = vectors.new_empty(1).expand(len(vectors), self.token_input.out_features)
+        gates = known_linear(vectors, self.token_input, gone)  # [N, 3H]
         top = torch.cat((*self.states_and_contexts(gates), vectors), 1)
         result = torch.cat([each for segment in taken for each in segment.results])
         features = known_linear(top, self.to_features, result, "tanh")
@@ -100,7 +105,7 @@ class AttentionRollout:
                 len(segment.tokens), -1, gates.shape[1]
             )
             done += len(segment.tokens) * start.shape[1]
-            hidden, read = self.decoder.steps(own, start, segment.memory, segment.tape, taken=True)
+            hidden, read = steps_of(segment.tape, own, start, segment.memory, self.weights, taken=True)
             start = hidden[-1]
             states.append(hidden[:, -1].flatten(0, 1))
             contexts.append(read.flatten(0, 1))

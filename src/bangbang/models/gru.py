@@ -5,13 +5,15 @@ product serves all three gates (the paper's reference, Cho et al. 2014, resets b
 
     r = σ(x_r + g_r)      z = σ(x_z + g_z)      n = tanh(x_n + r ⊙ g_n)      h' = (1 - z) ⊙ n + z ⊙ h
 
-with x = W x_t + b from the input and g = U h + c from the last state. Gates lie side by side in the order r, z, n.
+with x = W x_t + b from the input and g = U h + c from the last state. In parameters, gates lie side by side in the
+order r, z, n.
 
 Shapes: B batch, T time, H units, I input size, N = any leading dimensions.
 """
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 # Added to x_z where there is only padding: z is then exactly 1, so h' = h and no gradient flows.
@@ -19,95 +21,115 @@ CLOSED_GATE = 1e4
 
 
 class Gates:
-    """The gates of T updates of a GRU: their buffers, cut once into one view per time step and gate.
+    """The gates of T updates of a GRU, in one buffer [..., T, ..., 4H] that holds products first, then gates, then
+    gradients: new memory of this size would cost about as much as computing with it.
 
-    Time is dimension `time` of x [..., T, ..., 3H], whose memory also takes dx in the backward pass: new memory of this
-    size would cost about as much as computing with it.
+    Its four parts are g_n, r, z, n. So the products with the input (r, z, n) are the last three of them and those with
+    the last state (n, r, z) the first three: both are added into the same memory, and both gradients are read there.
     """
 
-    def __init__(self, x: Tensor, time: int) -> None:
-        units = x.shape[-1] // 3
-        rz, n, g_n = (x.new_empty(*x.shape[:-1], size) for size in (2 * units, units, units))
-        self.units, self.r_all = units, rz[..., :units]
-        self.x_rz, self.dr, self.dz, self.x_n = (
-            x[..., start:end].unbind(time)
-            for start, end in ((0, 2 * units), (0, units), (units, 2 * units), (2 * units, 3 * units))
-        )
-        self.rz, self.r, self.z = (part.unbind(time) for part in (rz, self.r_all, rz[..., units:]))
-        self.n, self.g_n = n.unbind(time), g_n.unbind(time)
+    def __init__(self, buffer: Tensor, time: int) -> None:
+        units = buffer.shape[-1] // 4
+        self.g = buffer[..., : 3 * units].unbind(time)
+        self.rz = buffer[..., units : 3 * units].unbind(time)
+        self.g_n, self.r, self.z, self.n = (part.unbind(time) for part in buffer.chunk(4, -1))
 
-    def forward(self, t: int, g: Tensor, h: Tensor, new: Tensor) -> None:
-        """Fills h' from g [N, 3H], of which the part g_n lies in `self.g_n[t]`, and h [N, H]."""
-        torch.add(self.x_rz[t], g[..., : 2 * self.units], out=self.rz[t]).sigmoid_()
-        torch.addcmul(self.x_n[t], self.r[t], self.g_n[t], out=self.n[t]).tanh_()
+    def forward(self, t: int, h: Tensor, new: Tensor) -> None:
+        """Turns the sums of products of step t into gates, and fills h' from them and h [N, H]."""
+        self.rz[t].sigmoid_()
+        self.n[t].addcmul_(self.r[t], self.g_n[t]).tanh_()
         torch.lerp(self.n[t], h, self.z[t], out=new)
 
-    def backward(self, t: int, dh: Tensor, new: Tensor, dg: Tensor) -> Tensor:
-        """Fills dx and dg [N, 3H] from the gradient dh of h'; returns the direct part z ⊙ dh of the gradient of h.
+    def backward(self, t: int, dh: Tensor, new: Tensor, upstream: Tensor) -> Tensor:
+        """Turns the gates of step t into gradients of the sums they were made of, from the gradient dh of h'; returns
+        the direct part z ⊙ dh of the gradient of h, added to what reaches h from `upstream`.
 
         Since h' - n = z (h - n), the gradient of z before its σ is (1 - z) dh ⊙ (h' - n).
         """
-        dr, dz, dn, n = self.dr[t], self.dz[t], self.x_n[t], self.n[t]
-        carried = dh * self.z[t]
-        remaining = dh - carried
-        torch.mul(new - n, remaining, out=dz)
-        torch.ops.aten.tanh_backward.grad_input(remaining, n, grad_input=dn)
-        torch.ops.aten.sigmoid_backward.grad_input(dn * self.g_n[t], self.r[t], grad_input=dr)
-        dg[..., : 2 * self.units].copy_(self.x_rz[t])
-        torch.mul(dn, self.r[t], out=dg[..., 2 * self.units :])
+        g_n, r, z, n = self.g_n[t], self.r[t], self.z[t], self.n[t]
+        carried = torch.addcmul(upstream, dh, z)
+        remaining = torch.addcmul(dh, dh, z, value=-1)
+        torch.mul(new - n, remaining, out=z)
+        dn = torch.ops.aten.tanh_backward.grad_input(remaining, n, grad_input=n)
+        dr = dn * g_n
+        torch.mul(dn, r, out=g_n)
+        torch.ops.aten.sigmoid_backward.grad_input(dr, r, grad_input=r)
         return carried
 
 
-class _Layer(torch.autograd.Function):
-    """A bidirectional layer: states [T, B, 2H] and the backward direction's last state [B, H].
+def gate_biases(inputs: Tensor, recurrent: Tensor) -> Tensor:
+    """What the four parts of the gates' buffer begin with: [..., 3H] b in the order r, z, n and c in the order n, r, z.
 
-    From inputs [T, B, I], W [2, 3H, I], b [2, 3H], U [2, 3H, H], c [2, 3H] and padding [T, B, 1], 1 where there is
-    nothing to read. Both directions go through time together, as the leading dimension of all that is kept. The
-    products with W and all weight gradients are taken once for all time steps. Biases join each step's recurrent
-    product, which is small enough to stay in a cache; only b_n, which the reset gate must not touch, is added to all x.
+    The reset gate multiplies c_n and must not touch b_n, so these stay apart.
+    """
+    units = inputs.shape[-1] // 3
+    return F.pad(inputs, (units, 0)) + F.pad(recurrent, (0, units))
+
+
+def state_first(recurrent: Tensor, dim: int) -> Tensor:
+    """Recurrent weights or biases, whose gates lie in the order r, z, n along `dim`, in the order n, r, z."""
+    return recurrent.roll(recurrent.shape[dim] // 3, dim)
+
+
+def in_both_directions(forth: Tensor, back: Tensor) -> Tensor:
+    """Two of [B, T, P] as [2, T, B, P], the second with time reversed."""
+    return torch.stack((forth.transpose(0, 1), back.transpose(0, 1).flip(0)))
+
+
+class _Layer(torch.autograd.Function):
+    """A bidirectional layer: states [B, T, 2H] and the backward direction's last state [B, H].
+
+    From inputs [B, T, I], W [2, 3H, I] in the order r, z, n, U [2, 3H, H] in the order n, r, z, the gates' biases
+    [2, 4H] and padding [B, T, 1], 1 where there is nothing to read. Both directions go through time together, as the
+    leading dimension of all that is kept. The products with W and all weight gradients are taken once for all time
+    steps.
     """
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx, inputs: Tensor, w: Tensor, b: Tensor, u: Tensor, c: Tensor, padding: Tensor
+        ctx: FunctionCtx, inputs: Tensor, w: Tensor, u: Tensor, biases: Tensor, padding: Tensor
     ) -> tuple[Tensor, Tensor]:
-        (time, batch, _), units = inputs.shape, u.shape[2]
-        bias = torch.cat((b[:, : 2 * units] + c[:, : 2 * units], c[:, 2 * units :]), 1).unsqueeze(1)
-        both = torch.stack((inputs, inputs.flip(0))).flatten(1, 2)  # [2, T·B, I]
-        x = torch.bmm(both, w.transpose(1, 2)).view(2, time, batch, 3 * units)
-        x[..., units : 2 * units].add_(torch.stack((padding, padding.flip(0))), alpha=CLOSED_GATE)
-        x[..., 2 * units :].add_(b[:, None, None, 2 * units :])
-        gates = Gates(x, time=1)
-        kept = x.new_empty(2, time + 1, batch, units)
+        (batch, time, _), units = inputs.shape, u.shape[2]
+        both = in_both_directions(inputs, inputs).flatten(1, 2)  # [2, T·B, I]
+        buffer = inputs.new_empty(2, time, batch, 4 * units)
+        buffer.copy_(biases[:, None, None])
+        buffer.flatten(1, 2)[..., units:].baddbmm_(both, w.transpose(1, 2))
+        buffer[..., 2 * units : 3 * units].add_(in_both_directions(padding, padding), alpha=CLOSED_GATE)
+        gates = Gates(buffer, time=1)
+        kept = inputs.new_empty(2, time + 1, batch, units)
         kept[:, 0] = 0
         states, transposed = kept.unbind(1), u.transpose(1, 2)
         for t in range(time):
-            g = torch.baddbmm(bias, states[t], transposed)
-            gates.g_n[t].copy_(g[..., 2 * units :])
-            gates.forward(t, g, states[t], states[t + 1])
+            if t:  # the first state is 0
+                gates.g[t].baddbmm_(states[t], transposed)
+            gates.forward(t, states[t], states[t + 1])
         ctx.save_for_backward(both, w, u)
-        ctx.kept, ctx.gates, ctx.x = kept, gates, x  # type: ignore[attr-defined]
-        return torch.cat((kept[0, 1:], kept[1, 1:].flip(0)), -1), kept[1, -1].clone()
+        ctx.kept, ctx.gates, ctx.buffer = kept, gates, buffer  # type: ignore[attr-defined]
+        forth, back = kept[0, 1:], kept[1, 1:].flip(0)
+        return torch.cat((forth.transpose(0, 1), back.transpose(0, 1)), -1), kept[1, -1].clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, dstates: Tensor, dlast: Tensor) -> tuple[Tensor | None, ...]:
         both, w, u = ctx.saved_tensors  # type: ignore[attr-defined]
-        kept, gates, dx = ctx.kept, ctx.gates, ctx.x  # type: ignore[attr-defined]
-        (time, batch), units = dstates.shape[:2], u.shape[2]
-        upstream = torch.stack((dstates[..., :units], dstates[..., units:].flip(0))).unbind(1)
+        kept, gates, buffer = ctx.kept, ctx.gates, ctx.buffer  # type: ignore[attr-defined]
+        (batch, time), units = dstates.shape[:2], u.shape[2]
+        upstream = in_both_directions(dstates[..., :units], dstates[..., units:]).unbind(1)
         states = kept.unbind(1)
-        dh, dg = torch.stack((torch.zeros_like(dlast), dlast)), torch.empty_like(dx[:, 0])
+        dh = upstream[-1]
+        dh[1].add_(dlast)
         for t in reversed(range(time)):
-            dh = gates.backward(t, dh.add_(upstream[t]), states[t + 1], dg)
-            dh.baddbmm_(dg, u)
-        flat = dx.flatten(1, 2)  # [2, T·B, 3H]
-        dw, db = torch.bmm(flat.transpose(1, 2), both), flat.sum(1)
-        dboth = torch.bmm(flat, w).view(2, time, batch, -1)
-        dx[..., 2 * units :].mul_(gates.r_all)  # from here on it holds dg
-        du = torch.bmm(flat.transpose(1, 2), kept[:, :-1].flatten(1, 2))
-        dc = torch.cat((db[:, : 2 * units], flat[..., 2 * units :].sum(1)), 1)
-        return dboth[0].add_(dboth[1].flip(0)), dw, db, du, dc, None
+            dh = gates.backward(t, dh, states[t + 1], upstream[t - 1])
+            if t:  # nobody asks for the gradient of the first state
+                dh.baddbmm_(gates.g[t], u)
+        flat = buffer.flatten(1, 2)  # [2, T·B, 4H]
+        dg, dx = flat[..., : 3 * units], flat[..., units:]
+        dw, du = torch.bmm(dx.transpose(1, 2), both), torch.bmm(dg.transpose(1, 2), kept[:, :-1].flatten(1, 2))
+        dboth = torch.bmm(dx, w).view(2, time, batch, -1)
+        dinputs = dboth[0].add_(dboth[1].flip(0)).transpose(0, 1)
+        # a product with ones takes half the time of a sum
+        dbiases = torch.bmm(flat.new_ones(2, 1, time * batch), flat).squeeze(1)
+        return dinputs, dw, du, dbiases, None
 
 
 def full_precision(inputs: Tensor) -> torch.autocast:
@@ -136,11 +158,10 @@ class BidirectionalGru(nn.Module):
         precision = self.input.dtype
         with full_precision(inputs):
             states, last = _Layer.apply(  # type: ignore[no-untyped-call]
-                inputs.transpose(0, 1).to(precision),
+                inputs.to(precision),
                 self.input,
-                self.input_bias,
-                self.recurrent,
-                self.recurrent_bias,
-                padding.t().unsqueeze(-1).to(precision),
+                state_first(self.recurrent, 1),
+                gate_biases(self.input_bias, state_first(self.recurrent_bias, 1)),
+                padding.unsqueeze(-1).to(precision),
             )
-        return states.transpose(0, 1), last
+        return states, last
