@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocabulary", type=int, default=10_000)
     parser.add_argument("--source-length", type=int, default=30)
     parser.add_argument("--target-length", type=int, default=8, help="tokens, </s> included")
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--repeats", type=int, default=41)
     parser.add_argument("--seed", type=int, default=1)
 
 

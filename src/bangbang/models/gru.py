@@ -30,7 +30,7 @@ class Gates:
 
     def __init__(self, buffer: Tensor, time: int) -> None:
         units = buffer.shape[-1] // 4
-        self.g = buffer[..., : 3 * units].unbind(time)
+        self.g, self.x = buffer[..., : 3 * units].unbind(time), buffer[..., units:].unbind(time)
         self.rz = buffer[..., units : 3 * units].unbind(time)
         self.g_n, self.r, self.z, self.n = (part.unbind(time) for part in buffer.chunk(4, -1))
 
@@ -92,14 +92,17 @@ class _Layer(torch.autograd.Function):
         (batch, time, _), units = inputs.shape, u.shape[2]
         both = in_both_directions(inputs, inputs).flatten(1, 2)  # [2, T·B, I]
         buffer = inputs.new_empty(2, time, batch, 4 * units)
-        buffer.copy_(biases[:, None, None])
-        buffer.flatten(1, 2)[..., units:].baddbmm_(both, w.transpose(1, 2))
+        torch.bmm(both, w.transpose(1, 2), out=buffer.flatten(1, 2)[..., units:])
         buffer[..., 2 * units : 3 * units].add_(in_both_directions(padding, padding), alpha=CLOSED_GATE)
         gates = Gates(buffer, time=1)
         kept = inputs.new_empty(2, time + 1, batch, units)
         kept[:, 0] = 0
         states, transposed = kept.unbind(1), u.transpose(1, 2)
+        bias_n, bias_x = biases.unsqueeze(1).split((units, 3 * units), 2)
         for t in range(time):
+            # biases come in here, where a step's sums are in a cache: a pass over all of the buffer takes longer
+            gates.g_n[t].copy_(bias_n)
+            gates.x[t].add_(bias_x)
             if t:  # the first state is 0
                 gates.g[t].baddbmm_(states[t], transposed)
             gates.forward(t, states[t], states[t + 1])
