@@ -49,3 +49,17 @@ def test_operations_are_counted_for_every_kind_of_product() -> None:
     products = record(code)
     assert products.flops == 2 * (60 + 60 + 120 + 12)
     products()
+
+
+def test_the_products_alone_lie_densely_but_share_what_was_shared() -> None:
+    wide, transposed = torch.randn(6, 10)[:, 2:6], torch.randn(3, 4).t()
+
+    def code() -> None:
+        for _ in range(2):
+            wide @ transposed
+
+    (left, right, out), (again, *_) = record(code).calls
+    assert left is again
+    assert left.shape == (6, 4) and left.is_contiguous()
+    assert right.shape == (4, 3) and right.stride() == (1, 4)
+    assert out.shape == (6, 3) and out.is_contiguous()

@@ -171,7 +171,8 @@ def weight_gradients(passes: list[Gradients]) -> Weights:
     before = per_layer(lambda each, layer: each.tape.states[:-1, layer], layers)
     gates = per_layer(lambda each, layer: each.tape.buffer[layer], layers)  # [N, 4H]
     units = gates[0].shape[1] // 4
-    dg, dx, dbias = [part[:, : 3 * units] for part in gates], [part[:, units:] for part in gates], [part.sum(0) for part in gates]
+    dg, dx = [part[:, : 3 * units] for part in gates], [part[:, units:] for part in gates]
+    dbias = [part.sum(0) for part in gates]
     read = per_layer(lambda each, layer: each.tape.inputs[:, layer - 1], layers[1:])
     dquery = joined(lambda each: each.dquery)
     upper = [above.t() @ below for above, below in zip(dx[1:], read, strict=True)]

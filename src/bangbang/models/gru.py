@@ -13,8 +13,8 @@ Shapes: B batch, T time, H units, I input size, N = any leading dimensions.
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.nn import functional as F
 
 # Added to x_z where there is only padding: z is then exactly 1, so h' = h and no gradient flows.
 CLOSED_GATE = 1e4
@@ -98,7 +98,7 @@ class _Layer(torch.autograd.Function):
         kept = inputs.new_empty(2, time + 1, batch, units)
         kept[:, 0] = 0
         states, transposed = kept.unbind(1), u.transpose(1, 2)
-        bias_n, bias_x = biases.unsqueeze(1).split((units, 3 * units), 2)
+        bias_n, bias_x = biases[:, None, :units], biases[:, None, units:]
         for t in range(time):
             # biases come in here, where a step's sums are in a cache: a pass over all of the buffer takes longer
             gates.g_n[t].copy_(bias_n)
