@@ -85,6 +85,19 @@ def test_a_run_may_start_from_anothers_weights(tiny_run: Path, tiny_config: Path
     assert str(tiny_run) in (tmp_path / "warm" / "config.toml").read_text()
 
 
+def test_the_weights_a_run_starts_from_may_stay_its_best(tiny_run: Path, tiny_config: Path, tmp_path: Path) -> None:
+    ruinous = ["optimizer.learning_rate=1", "training.max_steps=4", "training.validate_every=2"]
+    options = [part for setting in ruinous for part in ("--set", setting)]
+    folder = tmp_path / "warm"
+    assert main(["train", str(tiny_config), "--out", str(folder), "--init", str(tiny_run), *options]) == 0
+    points = {int(line["step"]): line["rouge-2"] for line in lines(folder, "valid")}
+    assert list(points) == [0, 2, 4] and points[0] > max(points[2], points[4])
+    best, start = (Run.open(run).checkpoint("best") / "model.safetensors" for run in (folder, tiny_run))
+    assert best.parent.name == "step-00000000" and best.read_bytes() == start.read_bytes()
+    main(["train", "--resume", "--out", str(folder), "--set", "training.max_steps=6"])
+    assert Run.open(folder).checkpoint("best") == best.parent
+
+
 def test_a_start_from_another_model_or_no_run_is_an_error(
     tiny_run: Path, tiny_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

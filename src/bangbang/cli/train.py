@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     metric = config.training.metric
     print(f"{outcome.run.folder}: step {progress.step}, {progress.seconds / 60:.1f} minutes of training")
-    if progress.best_step:
+    if progress.has_best:
         print(f"best validation {metric} {shown(metric, progress.best_score)} at step {progress.best_step}")
     if outcome.interrupted:
         print(f"interrupted; go on with: {resume_line(outcome.run.folder)}")

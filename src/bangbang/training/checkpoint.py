@@ -33,12 +33,17 @@ class Progress(NamedTuple):
     seconds: float = 0.0
     """Time spent training, over all sittings."""
     best_step: int = 0
-    """Step of the best validation so far; 0 before the first."""
+    """Step of the best validation so far; 0 before the first, and where the weights a run began with are the best."""
     best_score: float = 0.0
     validations_since_best: int = 0
     skipped: int = 0
     """Steps that changed nothing because loss or gradient was not finite."""
     skipped_in_a_row: int = 0
+    validations: int = 0
+
+    @property
+    def has_best(self) -> bool:
+        return self.validations > 0 or self.best_step > 0  # earlier checkpoints did not count validations
 
 
 class State(NamedTuple):

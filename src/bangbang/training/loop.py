@@ -140,6 +140,10 @@ class Trainer:
         with Monitor(limits, self.progress, self.accelerator.is_main_process) as self.monitor, StopRequest() as stop:
             for line in (self.greeting(), *self.notes):
                 self.monitor.say(line)
+            if self.config.training.init and not self.progress.has_best and self.progress.step == 0:
+                # the weights it begins with may stay the best: an objective need not improve them
+                self.validate()
+                self.save()
             interval = Interval(self.progress)
             while True:
                 done = is_done(limits, self.progress)
@@ -230,11 +234,12 @@ class Trainer:
         )
         scores = self.ranks.from_main(self.ranks.is_main and self.scorer.quick(decoded.outputs, decoded.references))
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
-        better = self.progress.best_step == 0 or scores[limits.metric] > self.progress.best_score
+        better = not self.progress.has_best or scores[limits.metric] > self.progress.best_score
         self.progress = self.progress._replace(
             best_step=step if better else self.progress.best_step,
             best_score=scores[limits.metric] if better else self.progress.best_score,
             validations_since_best=0 if better else self.progress.validations_since_best + 1,
+            validations=self.progress.validations + 1,
         )
         self.monitor.report(self.progress, scores, better)
         if self.journal:

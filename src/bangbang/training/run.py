@@ -123,10 +123,10 @@ class Run:
             raise InputError(
                 f"{self.folder}: no checkpoint yet; train it with `bangbang train --resume --out {self.folder}`"
             )
-        best = newest.state.progress.best_step or newest.state.progress.step
-        named = {"last": newest.state.progress.step, "best": best}
+        progress = newest.state.progress
+        named = {"last": progress.step, "best": progress.best_step if progress.has_best else progress.step}
         step = named.get(which, int(which) if which.isdecimal() else -1)
-        if step == newest.state.progress.step:
+        if step == progress.step:
             return newest.checkpoint, newest.state
         steps = [shelf.step_of(path) for path in shelf.listed(self.checkpoints)]
         if step not in steps:
