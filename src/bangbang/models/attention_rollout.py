@@ -42,7 +42,7 @@ class AttentionRollout:
         state: AttentionState,
         max_length: int,
     ) -> None:
-        self.head, self.decoder, self.token_input, self.to_features = head, decoder, token_input, to_features
+        self.head, self.token_input, self.to_features = head, token_input, to_features
         self.dropout, self.state, self.left = dropout, state, max_length
         self.weights = decoder.weights()
         self.start = state.hidden.transpose(0, 1)  # [L, R, H]
