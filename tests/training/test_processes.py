@@ -72,6 +72,19 @@ def test_equals_one_process_with_twice_the_batch(config: Path, pair: Path, tmp_p
         torch.testing.assert_close(load_file(files[1])[name], weight, rtol=1e-4, atol=1e-4)
 
 
+def test_caption_models_too(shapes_config: Path, tmp_path: Path) -> None:
+    """They have more than parameters: the features' mean and deviation."""
+    settings = ["model.dropout=0", "training.max_steps=6", "training.log_every=1", "training.validate_every=6"]
+    changes = [part for setting in settings for part in ("--set", setting)]
+    size = configs.read(shapes_config).training.batch_size
+    process = launched("-m", "bangbang", "train", str(shapes_config), "--out", str(tmp_path / "two"), *changes)
+    _, error = process.communicate()
+    assert process.returncode == 0, error
+    train(configs.read(shapes_config, [*settings, f"training.batch_size={2 * size}"]), tmp_path / "one")
+    one, two = ([line["loss"] for line in records(tmp_path / name, "train")] for name in ("one", "two"))
+    assert len(two) == 6 and two == pytest.approx(one, rel=1e-5)
+
+
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     while not condition():
         assert process.poll() is None, "ended too soon"

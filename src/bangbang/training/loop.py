@@ -40,8 +40,9 @@ from bangbang.training.scoring import scorer_for
 from bangbang.training.stopping import StopRequest, is_done
 from bangbang.training.stream import BatchStream
 
-# buckets in place of gradients, not beside them; every parameter is used in every step, so none need be searched for
-DATA_PARALLEL = DistributedDataParallelKwargs(gradient_as_bucket_view=True)
+# Buckets in place of gradients, not beside them. Every parameter is used in every step, so none need be searched for, and
+# buffers (the features' mean and deviation) never change after the start, so none need be sent again.
+DATA_PARALLEL = DistributedDataParallelKwargs(gradient_as_bucket_view=True, broadcast_buffers=False)
 SAMPLES = 10
 OBSERVED_IMAGES = 10_000  # at most, for the mean and deviation of their features
 
