@@ -124,6 +124,33 @@ def test_a_corpus_is_found_again_after_its_features_were_moved(listed: Path, pre
     assert len(Corpus.open(corpus.folder).split("test").features(slice(None))) == 5
 
 
+def test_features_that_grew_stay_those_of_their_images(listed: Path, prepared: Prepare) -> None:
+    corpus = prepared(listed)
+    before = corpus.split("test").features(slice(None))
+    names = (listed / "names.txt").read_text().split()
+    save_features(listed, sorted([*names, *(f"more/{number}.jpg" for number in range(100, 140))], reverse=True))
+    split = Corpus.open(corpus.folder).split("test")
+    assert torch.equal(split.features(slice(None)), before)
+    assert (split.batch(np.arange(2)).source == 25).all()  # both captions of image 25
+
+
+def test_images_whose_features_went_away_are_named(listed: Path, prepared: Prepare) -> None:
+    corpus = prepared(listed)
+    names = (listed / "names.txt").read_text().split()
+    save_features(listed, [name if name != "26.jpg" else "260.jpg" for name in names])
+    assert len(Corpus.open(corpus.folder).split("train")) == 20
+    with pytest.raises(InputError, match=r"listed: '26\.jpg', an image of the corpus, is not in it.* again"):
+        Corpus.open(corpus.folder).split("test")
+
+
+def test_features_of_another_encoder_are_refused(listed: Path, prepared: Prepare) -> None:
+    (listed / "encoder.json").write_text('{"encoder": "untrained"}')
+    corpus = prepared(listed)
+    (listed / "encoder.json").write_text('{"encoder": "efficientnet-lite0"}')
+    with pytest.raises(InputError, match=r"features by efficientnet-lite0, but .* with those by untrained; remove"):
+        Corpus.open(corpus.folder).split("train")
+
+
 def karpathy(numbers: range) -> dict[str, object]:
     splits = ["train", "restval", "val", "test"]
     return {

@@ -62,6 +62,11 @@ class Corpus:
         if facts is None:
             return None
         table = FeatureTable.open(Path(facts["folder"]))
+        if table.encoder and facts["encoder"] and table.encoder != facts["encoder"]:
+            raise InputError(
+                f"{table.folder}: features by {table.encoder}, but {self.folder} was made with those by "
+                f"{facts['encoder']}; remove {self.folder} to make it anew"
+            )
         if table.size != facts["size"]:
             raise InputError(
                 f"{table.path}: {table.size} features an image, but {self.folder} was made with {facts['size']}; "
@@ -76,6 +81,8 @@ class Corpus:
             raise InputError(f"{self.folder}: no split {name!r}; this corpus has {', '.join(counts)}")
         try:
             split = Split.open(self.folder / name, self.features, all_references, len(self.vocabulary))
+        except InputError:  # of the features, which says what to do
+            raise
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise InputError(f"{self.folder / name}: damaged ({error}); remove {self.folder} to make it anew") from None
         if len(split) != counts[name]["rows"]:

@@ -140,7 +140,10 @@ class Encoder:
         return pa.record_batch(columns, schema=ENCODED), *counts
 
     def _source_ids(self, sources: list[str]) -> list[list[int]]:
-        """Token ids, or of an image its one row in the table of features."""
+        """Token ids, or of an image its row in the table of features as it is now.
+
+        Such rows tell corpora apart in the fingerprint. Who reads the corpus looks images up by name.
+        """
         if self._images:
             return [[row] for name in sources if (row := self._images.row(name)) is not None]
         return self._vocabulary.encode_batch(sources)

@@ -56,6 +56,10 @@ class Split:
     ) -> None:
         self._table, self._features, self._all_references = table, features, all_references
         self._vocabulary_size, self._release = vocabulary_size, release
+        if table.column("source").null_count:
+            raise ValueError("a row without a source")
+        if features is not None:
+            self._images = self._look_up(features)
         self._sources = Ragged(table.column("source_ids").chunks, passed)
         references = table.column("target_ids").chunks
         per_row = Ragged(references, passed).lengths()
@@ -95,13 +99,24 @@ class Split:
         return Batch(source, source_length, target, target_length, references)
 
     def _inputs(self, rows: Ints) -> tuple[Tensor, Tensor]:
-        ids = self._sources.take(rows)
         if self._features is None:
-            return padded(ids)
-        numbers = np.concatenate(ids)
-        if len(numbers) != len(rows) or numbers.min() < 0 or numbers.max() >= len(self._features.names):
-            raise InputError("the corpus is damaged: an image outside the table of features; prepare it again")
-        return torch.from_numpy(self._features.take(numbers)), torch.ones(len(rows), dtype=torch.long)
+            return padded(self._sources.take(rows))
+        return torch.from_numpy(self._features.take(self._images[rows])), torch.ones(len(rows), dtype=torch.long)
+
+    def _look_up(self, features: FeatureTable) -> Ints:
+        """Where in the table of features each row's image is, by name: a table that has grown is in another order."""
+
+        def place(name: str) -> int:
+            found = features.row(name)
+            if found is None:
+                raise InputError(
+                    f"{features.folder}: {name!r}, an image of the corpus, is not in it, or several have that file "
+                    "name; bring its features back, or prepare the corpus again"
+                )
+            return found
+
+        names = (name for chunk in self._table.column("source").chunks for name in self._objects(chunk))
+        return np.fromiter(map(place, names), np.int64, count=len(self))
 
     def _references(self, rows: Ints) -> Tensor:
         """All references of these rows, [B, M, T']."""
