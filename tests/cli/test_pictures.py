@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from bangbang import features
 from bangbang.cli.main import main
+from bangbang.features import open_encoder
 from bangbang.training import Run
 from bangbang.training.evaluation import decode_run
 
@@ -102,17 +104,36 @@ def test_options_that_do_not_go_together(
         assert message in capsys.readouterr().err
 
 
+def run_that_names(encoder: str, original: Path, folder: Path) -> Path:
+    """A copy of a run whose features claim to be of another encoder."""
+    folder.mkdir()
+    for path in original.iterdir():
+        if path.name != "corpus.json":
+            (folder / path.name).symlink_to(path)
+    facts = json.loads((original / "corpus.json").read_text())
+    facts["features"]["encoder"] = encoder
+    (folder / "corpus.json").write_text(json.dumps(facts))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["hf:nobody/nothing", "timm:inception_v3", "timm:hf-hub:nobody/nothing"])
+def test_a_run_folder_does_not_choose_what_is_loaded(
+    shapes_run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_that_names(name, shapes_run, tmp_path / "run")
+    file = str(next((shapes_run.parent / "scenes").glob("*.png")))
+    opened: list[str] = []
+    monkeypatch.setattr(features, "open_encoder", lambda name: opened.append(name) or open_encoder("untrained"))
+    assert main(["generate", str(run), "--image", file]) == 2
+    assert f"if you trust that model, add --encoder {name!r}" in capsys.readouterr().err and opened == []
+    assert main(["generate", str(run), "--image", file, "--encoder", name]) == 0
+    assert opened == [name]
+
+
 def test_features_that_do_not_say_their_encoder(
     shapes_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / "run"
-    run.mkdir()
-    for path in shapes_run.iterdir():
-        if path.name != "corpus.json":
-            (run / path.name).symlink_to(path)
-    facts = json.loads((shapes_run / "corpus.json").read_text())
-    facts["features"]["encoder"] = ""
-    (run / "corpus.json").write_text(json.dumps(facts))
+    run = run_that_names("", shapes_run, tmp_path / "run")
     file = str(next((shapes_run.parent / "scenes").glob("*.png")))
     assert main(["generate", str(run), "--image", file]) == 2
     assert "add --encoder NAME" in capsys.readouterr().err

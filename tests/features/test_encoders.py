@@ -1,6 +1,7 @@
 """Encoders: what they see of an image, and the same numbers batched or one by one."""
 
 import importlib.util
+import json
 import os
 from pathlib import Path
 
@@ -76,6 +77,12 @@ def test_timm_says_what_it_needs() -> None:
         open_encoder("timm:inception_v3")
 
 
+@pytest.mark.parametrize("name", ["hf-hub:nobody/nothing", "local-dir:/nowhere", "nobody/nothing", "../x", ".x", "a b"])
+def test_timm_loads_its_own_models_only(name: str) -> None:
+    with pytest.raises(InputError, match=r"not a model of timm's own, such as timm:inception_v3"):
+        open_encoder(f"timm:{name}")
+
+
 def save_vit(folder: Path, pooling: bool = True) -> None:
     """A vision transformer of random weights, as its library saves it."""
     from transformers import ViTConfig, ViTImageProcessor, ViTModel
@@ -99,6 +106,19 @@ def test_a_vision_model_of_transformers(tmp_path: Path) -> None:
     with torch.no_grad():
         pooled = AutoModel.from_pretrained(tmp_path).eval()(**theirs).pooler_output
     torch.testing.assert_close(encoder.encode([image]), pooled, rtol=1e-4, atol=1e-5)
+
+
+@needs_transformers
+def test_a_models_own_code_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_vit(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")  # the library would ask at a terminal
+    with pytest.raises(InputError, match="cannot be loaded"):
+        open_encoder(f"hf:{tmp_path}")
+    assert not (tmp_path / "ran").exists()
 
 
 @needs_transformers

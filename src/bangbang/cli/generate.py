@@ -35,7 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--image", type=Path, nargs="+", metavar="FILE", help="caption these images, or folders of them"
     )
     images.add_argument("--html", type=Path, metavar="PAGE", help="write a page with the images and what each run says")
-    images.add_argument("--encoder", metavar="NAME", help="what makes the features, if the run's own do not say")
+    images.add_argument(
+        "--encoder",
+        metavar="NAME",
+        help="what makes the features, if the run's own do not say, or were made by a model of hf: or timm:",
+    )
     add_decoding_arguments(parser)
     parser.add_argument("--nbest", type=int, default=1, metavar="N", help="outputs per line, best first (default 1)")
     parser.add_argument("--scores", action="store_true", help="write each output's score before it")

@@ -61,13 +61,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def encoder_name(run: "Run", given: str | None) -> str:
-    """The encoder that made the features the run was trained on."""
+    """The encoder that made the features the run was trained on; one that is loaded from elsewhere must be `given`."""
+    from bangbang.features import chooses_a_model
+
     facts = run.image_features
     if facts is None:
         raise InputError(f"{run.folder}: reads text, not images; leave out --image")
     name = given or str(facts["encoder"])
     if not name:
         raise InputError(f"{run.folder}: its features do not say which encoder made them; add --encoder NAME")
+    if not given and chooses_a_model(name):
+        raise InputError(
+            f"{run.folder}: its features were made by {name!r}, and a run folder does not choose what is loaded; "
+            f"if you trust that model, add --encoder {name!r}"
+        )
     return name
 
 

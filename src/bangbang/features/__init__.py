@@ -4,7 +4,7 @@
 Nothing here imports torch or Pillow before it is used.
 """
 
-from bangbang.features.encoders import Encoder, open_encoder
+from bangbang.features.encoders import Encoder, chooses_a_model, open_encoder
 from bangbang.features.extraction import Extraction, extract, image_names
 from bangbang.features.images import UnreadableImageError, read_image
 from bangbang.features.table import FeatureTable
@@ -14,6 +14,7 @@ __all__ = [
     "Extraction",
     "FeatureTable",
     "UnreadableImageError",
+    "chooses_a_model",
     "extract",
     "image_names",
     "open_encoder",

@@ -21,6 +21,7 @@ ENCODERS = {
     "hf": "bangbang.features.transformers_model",
     "timm": "bangbang.features.timm_model",
 }
+CHOOSING = ("hf", "timm")  # the rest of the name chooses what is downloaded or loaded
 KNOWN = "efficientnet-lite0, hf:<id or path>, timm:<model> such as timm:inception_v3, untrained"
 
 
@@ -45,10 +46,15 @@ class Encoder:
             return self.network.pooled(pixels).float().flatten(1)
 
 
+def chooses_a_model(name: str) -> bool:
+    """Whether to open this encoder is to load a model of somebody's choice; only the user may choose one."""
+    return name.partition(":")[0] in CHOOSING
+
+
 def open_encoder(name: str) -> Encoder:
     """The encoder of a name such as `efficientnet-lite0`, `hf:<id or path>` or `timm:inception_v3`."""
     kind, colon, rest = name.partition(":")
-    if kind not in ENCODERS or bool(colon) != (kind in ("hf", "timm")) or (colon and not rest):
+    if kind not in ENCODERS or bool(colon) != (kind in CHOOSING) or (colon and not rest):
         raise InputError(f"unknown encoder {name!r}; known are {KNOWN}")
     network: Network = import_module(ENCODERS[kind]).load(rest)
     return Encoder(name, network)

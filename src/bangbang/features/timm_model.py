@@ -1,11 +1,18 @@
 """Networks of the timm library, such as the paper's Inception-V3: `timm:inception_v3`."""
 
+import re
+
 from bangbang.errors import InputError
 from bangbang.features.encoders import Network
 from bangbang.features.view import BICUBIC, BILINEAR, View
 
+# no scheme and no slash: timm would take `hf-hub:somebody/something` and `local-dir:folder` too
+PLAIN = re.compile(r"\w[\w.-]*", re.ASCII)
+
 
 def load(name: str) -> Network:
+    if not PLAIN.fullmatch(name):
+        raise InputError(f"timm:{name}: not a model of timm's own, such as timm:inception_v3")
     try:
         import timm
         from timm.data import resolve_model_data_config

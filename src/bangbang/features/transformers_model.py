@@ -16,8 +16,11 @@ def load(name: str) -> Network:
     except ImportError:
         raise InputError(f"hf:{name} needs transformers: pip install 'bangbang[captions]'") from None
     try:
-        settings = AutoImageProcessor.from_pretrained(name).to_dict()
-        model, report = AutoModel.from_pretrained(name, use_safetensors=True, output_loading_info=True)
+        # no code of theirs, no pickles
+        settings = AutoImageProcessor.from_pretrained(name, trust_remote_code=False).to_dict()
+        model, report = AutoModel.from_pretrained(
+            name, trust_remote_code=False, use_safetensors=True, output_loading_info=True
+        )
     except Exception as error:  # unknown ids, no network, damaged files: no common base class
         raise InputError(f"hf:{name}: cannot be loaded: {error}") from None
     missing = sorted(report["missing_keys"])
