@@ -306,11 +306,20 @@ def test_odd_entries_of_lists_are_dropped_and_counted() -> None:
         {"raw": ["nameless"]},
         3,
         {"filename": "4.jpg", "raw": ["x"], "split": "extra"},
+        {"filename": "5.jpg", "raw": "a fish"},
+        {"filename": "6.jpg", "sentences": {"raw": "a bird"}},
+        {"filename": "7.jpg", "raw": 5},
+        {"filename": "8.jpg", "sentences": True},
     ]
     images, drops = listed_album(entries)
-    assert [tuple(image) for image in images] == [("1.jpg", ("a cat sits",), ""), ("2.jpg", ("a dog",), "valid")]
-    assert drops["image without a file name"] == 2 and drops["image without captions"] == 1
-    assert drops["image twice"] == 1 and drops["empty caption, or none at all"] == 2
+    assert [tuple(image) for image in images] == [
+        ("1.jpg", ("a cat sits",), ""),
+        ("2.jpg", ("a dog",), "valid"),
+        ("5.jpg", ("a fish",), ""),
+        ("6.jpg", ("a bird",), ""),
+    ]
+    assert drops["image without a file name"] == 2 and drops["image without captions"] == 3
+    assert drops["image twice"] == 1 and drops["empty caption, or none at all"] == 5
     assert any("'extra'" in reason for reason in drops)
 
 

@@ -71,7 +71,8 @@ def listed_album(entries: list[Any]) -> Album:
         folder = entry.get("filepath")
         name = f"{folder}/{name}" if isinstance(folder, str) and folder else name
         found = entry.get("sentences", entry.get("raw"))
-        texts = [one.get("raw") if isinstance(one, dict) else one for one in found if one is not None] if found else []
+        found = found if isinstance(found, list) else [] if found is None else [found]  # a caption alone counts too
+        texts = [one.get("raw") if isinstance(one, dict) else one for one in found]
         split = str(entry.get("split", ""))
         if split and split not in SPLITS:
             drops[f"image of a split {split[:20]!r}, which is none of {', '.join(SPLITS)}"] += 1
