@@ -114,6 +114,9 @@ def test_the_loss_omits_what_the_model_chose() -> None:
     assert counts.driven_tokens + counts.model_tokens == counts.sample_tokens
     everything = spg(decoder, REWARD, REFERENCES, 15, Settings(1.0), generator())
     assert len(everything.tokens) == 0 and everything.diagnostics.model_tokens > 0
+    alone = spg(decoder, REWARD, REFERENCES, 15, Settings(rules=Rules(weight=0.0)), generator())  # policy gradient
+    counts = alone.diagnostics
+    assert len(alone.tokens) == counts.model_tokens == counts.sample_tokens and counts.driven_tokens == 0
 
 
 def test_a_large_finite_weight_is_the_infinite_one_where_nothing_ties() -> None:

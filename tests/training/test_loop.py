@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from bangbang import config as configs
 from bangbang.cli.main import main
@@ -57,7 +58,11 @@ def test_a_run_folder_has_what_it_should(tiny_run: Path) -> None:
     }
     assert names == expected
     assert len(list((tiny_run / "samples").iterdir())) == 3
-    assert list((tiny_run / "tensorboard").glob("events.*"))
+    (events,) = (tiny_run / "tensorboard").glob("events.*")
+    curves = EventAccumulator(str(events)).Reload()
+    logged = json.loads((tiny_run / "metrics.jsonl").read_text().splitlines()[0])
+    for name in ("loss", "gradient_norm", "entropy", "sample_length", "reference_length"):
+        assert curves.Scalars(f"train/{name}")[0].value == pytest.approx(logged[name])
     kept = [path.name for path in shelf.listed(tiny_run / "checkpoints")]
     assert "step-00000060" in kept and len(kept) <= 3
 

@@ -1,6 +1,7 @@
 """Every objective through the loop: it learns, resumes to the bit, logs what it should, starts warm if asked."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,7 @@ def test_every_setting_trains(settings: tuple[str, ...], tiny_config: Path, tmp_
     first, last = lines(folder, "train")
     assert first["loss"] != last["loss"] and last["gradient_norm"] > 0
     assert ("reward" in last) == (settings[0] != "objective.kind=raml")
+    assert 0 < last["entropy"] < math.log(len(Run.open(folder).vocabulary))
 
 
 def test_a_run_may_start_from_anothers_weights(tiny_run: Path, tiny_config: Path, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from bangbang.products import affine
 # that took three quarters of the time of 64.
 CHUNK_VALUES = 2**22
 CHUNK_ROWS = 192
+ENTROPIES = 16  # rows whose entropy is taken, spread evenly: a pass over so few costs nothing, one over all would
 
 
 def chunk_rows(vocabulary: int) -> int:
@@ -96,18 +97,26 @@ def row_log_prob(layer: Layer, features: Tensor, tokens: Tensor, out: Tensor) ->
     return log_p
 
 
+class Scored(NamedTuple):
+    log_prob: Tensor  # [N] c · log p(token)
+    entropies: Tensor  # [E] of p in nats, at up to `ENTROPIES` rows; no gradient
+
+
 class _WeightedLogProb(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: FunctionCtx, features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Tensor:
+    def forward(
+        ctx: FunctionCtx, features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor
+    ) -> tuple[Tensor, Tensor]:
         needed = any(ctx.needs_input_grad)  # type: ignore[attr-defined]
-        log_p, gradients = run_chunks(features, weight, bias, tokens, c if needed else None)
+        log_p, entropies, gradients = run_chunks(features, weight, bias, tokens, c if needed else None)
         ctx.save_for_backward(features, weight, bias, tokens, c)
+        ctx.mark_non_differentiable(entropies)
         ctx.ready = gradients  # type: ignore[attr-defined]
-        return log_p * c
+        return log_p * c, entropies
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: FunctionCtx, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: FunctionCtx, upstream: Tensor, no_upstream: Tensor) -> tuple[Tensor | None, ...]:
         features, weight, bias, tokens, c = ctx.saved_tensors  # type: ignore[attr-defined]
         ready: Gradients | None = ctx.ready  # type: ignore[attr-defined]
         ctx.ready = None  # type: ignore[attr-defined]
@@ -118,34 +127,37 @@ class _WeightedLogProb(torch.autograd.Function):
                     gradient.mul_(scale)
             return ready.features, ready.weight, ready.bias, None, None
         # not a plain sum or mean of the rows, or a second backward pass: once more, with the rows' own weights
-        _, gradients = run_chunks(features, weight, bias, tokens, c * upstream)
+        *_, gradients = run_chunks(features, weight, bias, tokens, c * upstream)
         assert gradients is not None
         return gradients.features, gradients.weight, gradients.bias, None, None
 
 
 def run_chunks(
     features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor | None
-) -> tuple[Tensor, Gradients | None]:
+) -> tuple[Tensor, Tensor, Gradients | None]:
+    """log p(token) of each row, the entropies of some, and the gradients of Σ c log p where c is given."""
     layer = Layer.of(weight, bias)
     gradients = None if c is None else Gradients(features, weight, bias)
     log_p = layer.bias.new_empty(len(features))
     chunks = max(1, math.ceil(len(features) / chunk_rows(len(weight))))
     size = max(1, math.ceil(len(features) / chunks))  # even chunks: a small last one would multiply at a lower rate
     buffer = layer.buffer(size)
+    stride = max(1, math.ceil(len(features) / ENTROPIES))
+    entropies: list[Tensor] = []
     for start in range(0, max(1, len(features)), size):  # at least once: no rows give gradients of zero
         rows = slice(start, start + size)
         p = buffer[: len(features[rows])]  # [n, V]
         log_p[rows] = row_log_prob(layer, features[rows], tokens[rows], p)
+        entropies.append(torch.special.entr(p[-start % stride :: stride]).sum(1))  # rows 0, stride, 2 · stride, ...
         if gradients is not None and c is not None:
             gradients.add(rows, p, features[rows], layer, tokens[rows], c[rows])
-    return log_p, gradients
+    return log_p, torch.cat(entropies), gradients
 
 
-def weighted_log_prob(features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Tensor:
-    """c_i · log softmax(W f_i + b)[token_i] for each row i, [N]; gradients reach features, weight and bias.
+def weighted_log_prob(features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Scored:
+    """c_i · log softmax(W f_i + b)[token_i] for each row i; gradients reach features, weight and bias.
 
     The gradient is exact for any use of the result; it costs least where the rows are summed or averaged, because the
     coefficients c were known when the logits were.
     """
-    result: Tensor = _WeightedLogProb.apply(features, weight, bias, tokens, c)  # type: ignore[no-untyped-call]
-    return result
+    return Scored(*_WeightedLogProb.apply(features, weight, bias, tokens, c))  # type: ignore[no-untyped-call]

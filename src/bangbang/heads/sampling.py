@@ -27,11 +27,6 @@ class Offsets(NamedTuple):
     values: Tensor  # [N, K]
 
 
-class Drawn(NamedTuple):
-    tokens: Tensor  # [N]
-    log_q: Tensor  # [N] log-probability of each under the distribution it was drawn from
-
-
 def logit_chunks(
     features: Tensor, weight: Tensor, bias: Tensor, offsets: Offsets | None = None
 ) -> Iterator[tuple[slice, Tensor]]:
@@ -60,10 +55,9 @@ def sample_rows(
     offsets: Offsets | None = None,
     temperature: float = 1.0,
     top_k: int = 0,
-) -> Drawn:
-    """One token per row from softmax((W f + b + offsets) / temperature), cut to the `top_k` likeliest (0: all)."""
+) -> Tensor:
+    """One token per row [N] from softmax((W f + b + offsets) / temperature), cut to the `top_k` likeliest (0: all)."""
     tokens = torch.empty(len(features), dtype=torch.long, device=features.device)
-    log_q = torch.empty(len(features), dtype=torch.promote_types(weight.dtype, torch.float32), device=features.device)
     for rows, logits in logit_chunks(features, weight, bias, offsets):
         if temperature != 1.0:
             logits.div_(temperature)
@@ -71,8 +65,7 @@ def sample_rows(
             logits.masked_fill_(logits < logits.topk(top_k).values[:, -1:], -torch.inf)
         p = torch.softmax(logits, 1, out=logits)
         tokens[rows] = invert(p, uniform[rows])
-        log_q[rows] = p.gather(1, tokens[rows].unsqueeze(1)).squeeze(1).log()
-    return Drawn(tokens, log_q)
+    return tokens
 
 
 def top_k_rows(

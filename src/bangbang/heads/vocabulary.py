@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bangbang.heads.log_prob import weighted_log_prob
-from bangbang.heads.sampling import Drawn, Offsets, sample_rows, top_k_rows
+from bangbang.heads.log_prob import Scored, weighted_log_prob
+from bangbang.heads.sampling import Offsets, sample_rows, top_k_rows
 from bangbang.heads.tied import Tied
 from bangbang.symbols import BOS, PAD
 
@@ -48,6 +48,10 @@ class VocabularyHead(nn.Module):
 
     def log_prob(self, features: Tensor, tokens: Tensor, coefficients: Tensor | None = None) -> Tensor:
         """coefficient · log p(token) for each position, [N]; coefficients are 1 unless given."""
+        return self.score(features, tokens, coefficients).log_prob
+
+    def score(self, features: Tensor, tokens: Tensor, coefficients: Tensor | None = None) -> Scored:
+        """The same, and the entropy of p at a few of the positions."""
         if coefficients is None:
             coefficients = torch.ones(len(tokens), dtype=self.weight.dtype, device=features.device)
         weight = self.weight if self.tied is None else self.tied.weight
@@ -75,6 +79,6 @@ class VocabularyHead(nn.Module):
         offsets: Offsets | None = None,
         temperature: float = 1.0,
         top_k: int = 0,
-    ) -> Drawn:
-        """One token per row from softmax((logits + offsets) / temperature), at the row's uniform number [N]."""
+    ) -> Tensor:
+        """One token per row [N] from softmax((logits + offsets) / temperature), at the row's uniform number [N]."""
         return sample_rows(features, self.weight, self.bias, uniform, offsets, temperature, top_k)

@@ -4,7 +4,7 @@ from bangbang.objectives.choice import Rules
 from bangbang.objectives.decoder import Decoder, Rollout
 from bangbang.objectives.mle import mle
 from bangbang.objectives.objective import Objective
-from bangbang.objectives.proposal import Diagnostics, Proposal, token_losses
+from bangbang.objectives.proposal import Diagnostics, Proposal, scored_losses, token_losses
 from bangbang.objectives.raml import raml
 from bangbang.objectives.sampler import Sample, draw
 from bangbang.objectives.spg import Settings, spg
@@ -21,6 +21,7 @@ __all__ = [
     "draw",
     "mle",
     "raml",
+    "scored_losses",
     "spg",
     "token_losses",
 ]

@@ -38,7 +38,6 @@ class Rules(NamedTuple):
 class Choice(NamedTuple):
     tokens: Tensor  # [R]
     tied: Tensor  # [R] whether a reward-driven token had equals
-    log_p: Tensor  # [R] the model's log-probability of tokens it drew from its whole distribution, else NaN
 
 
 class Best(NamedTuple):
@@ -70,7 +69,7 @@ def choose(
     in the reference.
     """
     driven = driven & alive
-    tokens, log_p = torch.full_like(driven, PAD, dtype=torch.long), torch.full_like(uniform, torch.nan)
+    tokens = torch.full_like(driven, PAD, dtype=torch.long)
     best, among_few, tied = None, torch.zeros_like(driven), torch.zeros_like(driven)
     if math.isinf(rules.weight):
         best = arg_max_set(increments)
@@ -85,10 +84,8 @@ def choose(
             continue
         chosen_by_reward = driven[rows]
         offsets = reward_offsets(increments, best, rows, chosen_by_reward, rules) if chosen_by_reward.any() else None
-        drawn = head.sample(features[rows], uniform[rows], offsets, temperature, top_k)
-        tokens[rows] = drawn.tokens
-        log_p[rows] = drawn.log_q.to(log_p.dtype).masked_fill(chosen_by_reward, torch.nan)
-    return Choice(tokens, tied, log_p)
+        tokens[rows] = head.sample(features[rows], uniform[rows], offsets, temperature, top_k)
+    return Choice(tokens, tied)
 
 
 def reward_offsets(increments: Increments, best: Best | None, rows: Tensor, driven: Tensor, rules: Rules) -> Offsets:

@@ -24,7 +24,8 @@ class Diagnostics(NamedTuple):
     driven_tokens: int = 0  # chosen by the reward
     tied_tokens: int = 0  # of these, with several tokens as good
     model_tokens: int = 0  # chosen by the model alone
-    surprise: float = 0.0  # Σ -log p of these: an unbiased estimate of the model's entropy
+    entropy: float = 0.0  # Σ of the model's entropies, in nats
+    measured: int = 0  # positions in the loss whose entropy was taken
 
 
 class Proposal(NamedTuple):
@@ -38,7 +39,13 @@ class Proposal(NamedTuple):
 
 def token_losses(head: VocabularyHead, proposal: Proposal) -> Tensor:
     """-c_t · log p(z_t | x, z_{1:t-1}) of each position in the loss, [N]. The vocabulary layer runs on no other."""
-    return head.log_prob(proposal.features, proposal.tokens, -proposal.coefficients)
+    return scored_losses(head, proposal)[0]
+
+
+def scored_losses(head: VocabularyHead, proposal: Proposal) -> tuple[Tensor, Diagnostics]:
+    """The same, and the proposal's diagnostics with the model's entropy at some of these positions."""
+    losses, entropies = head.score(proposal.features, proposal.tokens, -proposal.coefficients)
+    return losses, proposal.diagnostics._replace(entropy=float(entropies.sum()), measured=len(entropies))
 
 
 def propose_known(decoder: Decoder, targets: Tensor, diagnostics: Diagnostics) -> Proposal:

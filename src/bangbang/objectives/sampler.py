@@ -25,7 +25,6 @@ class Sample(NamedTuple):
     tokens: Tensor  # z, `<pad>` after its end
     driven: Tensor  # whether w_t ≠ 0
     tied: Tensor  # whether a reward-driven token had equals
-    log_p: Tensor  # of model-driven tokens, else NaN
     places: Tensor  # where the position stands among the rollout's features
     values: Tensor  # [B, P] R(z | y), for each part of the reward
 
@@ -36,7 +35,6 @@ class Trace:
     def __init__(self, driven: Tensor, parts: int) -> None:
         self.tokens = torch.full_like(driven, PAD, dtype=torch.long)
         self.driven, self.tied = driven, torch.zeros_like(driven)
-        self.log_p = torch.full_like(driven, torch.nan, dtype=torch.float32)
         self.places = torch.zeros_like(driven, dtype=torch.long)
         self.values = torch.zeros(len(driven), parts, device=driven.device)
         self.noted: list[Choice] = []
@@ -48,8 +46,8 @@ class Trace:
     def file(self, rows: Tensor, reward: RewardState) -> None:
         """The noted steps [R] were those of these rows, and this is their reward."""
         start, end = self.filed, self.filed + len(self.noted)
-        tokens, tied, log_p = (torch.stack(part, 1) for part in zip(*self.noted, strict=True))  # [R, steps]
-        self.tokens[rows, start:end], self.tied[rows, start:end], self.log_p[rows, start:end] = tokens, tied, log_p
+        tokens, tied = (torch.stack(part, 1) for part in zip(*self.noted, strict=True))  # [R, steps]
+        self.tokens[rows, start:end], self.tied[rows, start:end] = tokens, tied
         places = torch.arange(self.seen, self.seen + tokens.numel(), device=tokens.device)
         self.places[rows, start:end] = places.view(-1, len(rows)).t()
         self.values[rows] = part_values(reward)
@@ -57,7 +55,7 @@ class Trace:
 
     def sample(self) -> Sample:
         written = self.tokens != PAD
-        return Sample(self.tokens, self.driven & written, self.tied, self.log_p, self.places, self.values)
+        return Sample(self.tokens, self.driven & written, self.tied, self.places, self.values)
 
 
 @torch.no_grad()

@@ -76,21 +76,21 @@ def spg(
     weights = loss_weights(sample.values[:, 0], settings)
     time, row = sample.driven.t().nonzero(as_tuple=True)  # time by time, as the rollout went
     features = rollout.features().index_select(0, sample.places[row, time])
-    coefficients = weights[row].to(features.dtype)
-    return Proposal(sample.tokens[row, time], features, coefficients, diagnose(sample, references))
+    coefficients, diagnostics = weights[row].to(features.dtype), diagnose(sample, references, settings.rules.weight)
+    return Proposal(sample.tokens[row, time], features, coefficients, diagnostics)
 
 
-def diagnose(sample: Sample, references: Tensor) -> Diagnostics:
-    model = ~sample.log_p.isnan()
+def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
+    """What the samples are like; a reward of weight W = 0 has chosen no token, although all of them count."""
+    written, driven = token_count(sample.tokens), int(sample.driven.sum()) if weight > 0 else 0
     several = 1 if references.ndim == 2 else (references != PAD).any(2).sum(1).float().mean().item()
     return Diagnostics(
         samples=len(sample.tokens),
-        sample_tokens=token_count(sample.tokens),
+        sample_tokens=written,
         reference_tokens=round(token_count(references) / several * len(sample.tokens) / len(references)),
         reward=float(sample.values[:, 0].sum()),
         rewarded=len(sample.tokens),
-        driven_tokens=int(sample.driven.sum()),
+        driven_tokens=driven,
         tied_tokens=int(sample.tied.sum()),
-        model_tokens=int(model.sum()),
-        surprise=-float(sample.log_p[model].sum()),
+        model_tokens=written - driven,
     )

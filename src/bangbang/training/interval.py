@@ -62,6 +62,6 @@ def means(sums: Diagnostics) -> dict[str, float]:
         "tied_share": (sums.tied_tokens, sums.driven_tokens),
         "sample_length": (sums.sample_tokens, sums.samples),
         "reference_length": (sums.reference_tokens, sums.samples),
-        "entropy": (sums.surprise, sums.model_tokens),
+        "entropy": (sums.entropy, sums.measured),
     }
     return {name: total / count for name, (total, count) in quotients.items() if count}

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bangbang.models import Rollout, SequenceModel, State
-from bangbang.objectives import Diagnostics, Objective, mle, token_losses
+from bangbang.objectives import Diagnostics, Objective, mle, scored_losses
 from bangbang.symbols import EOS, PAD, UNK
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Learner(nn.Module):
         else:
             references = batch.references if several else batch.target
             proposal = self.objective(decoder, references, step, generator)
-        return token_losses(self.model.head, proposal), proposal.diagnostics
+        return scored_losses(self.model.head, proposal)
 
 
 def rewardable(references: Tensor) -> Tensor:
