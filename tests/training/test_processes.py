@@ -14,21 +14,24 @@ import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.distributed import TCPStore
 
 from bangbang import config as configs
+from bangbang.cli.train import resume_line
 from bangbang.errors import InputError
-from bangbang.training import checkpoint, shelf, train
+from bangbang.training import checkpoint, loop, shelf, train
 from tests.conftest import TINY_CONFIG, write_corpus
 from tests.training.test_loop import weights
 
 STEPS = 50
-LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
+TWO = (*TORCHRUN, "--standalone", "--nproc_per_node", "2")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
-def launched(*arguments: str) -> subprocess.Popen[str]:
+def launched(*arguments: str, launch: tuple[str, ...] = TWO) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*LAUNCH, *arguments], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*launch, *arguments], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
@@ -72,6 +75,18 @@ def test_equals_one_process_with_twice_the_batch(config: Path, pair: Path, tmp_p
         torch.testing.assert_close(load_file(files[1])[name], weight, rtol=1e-4, atol=1e-4)
 
 
+def test_accelerate_starts_them_too(config: Path, pair: Path, tmp_path: Path) -> None:
+    launch = (sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2")
+    few = ("--set", "training.max_steps=5", "--set", "training.validation_examples=8")
+    start = ("--main_process_port", "0", "--module", "bangbang", "train", str(config), "--out", str(tmp_path), *few)
+    process = launched(*start, launch=launch)
+    output, error = process.communicate()
+    assert process.returncode == 0, error
+    assert output.count("minutes of training") == 1, "only one process speaks"
+    ours, theirs = ([line["loss"] for line in records(folder, "train")[:5]] for folder in (pair, tmp_path))
+    assert len(theirs) == 5 and theirs == ours
+
+
 def test_caption_models_too(shapes_config: Path, tmp_path: Path) -> None:
     """They have more than parameters: the features' mean and deviation."""
     settings = ["model.dropout=0", "training.max_steps=6", "training.log_every=1", "training.validate_every=6"]
@@ -97,7 +112,8 @@ def test_a_signal_and_then_a_dead_worker_leave_no_trace(config: Path, pair: Path
     process = launched(*train_it)
     wait_for(lambda: len(shelf.listed(folder / "checkpoints")) == 1, process)
     process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate()
+    output, error = process.communicate()
+    assert process.returncode == 1 and "SignalException" in error, "torchrun's own, whatever its workers end with"
     assert f"go on with: torchrun --nproc_per_node 2 -m bangbang train --resume --out {folder}" in output
     newest = shelf.newest_whole(folder / "checkpoints")
     assert newest is not None and 20 <= newest.state.progress.step < STEPS
@@ -110,6 +126,12 @@ def test_a_signal_and_then_a_dead_worker_leave_no_trace(config: Path, pair: Path
     assert process.returncode == 0, error
     assert "going on from step-00000040" in " ".join(error.split()), error
     assert weights(folder, STEPS) == weights(pair, STEPS)
+
+
+def test_of_several_hosts_no_command_is_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert resume_line(Path("run")) == "the same command on every host, with --resume"
 
 
 TALK = """
@@ -170,13 +192,37 @@ def test_what_processes_tell_each_other(tmp_path: Path) -> None:
 def test_a_restart_resumes_its_own_run_and_no_other(
     tiny_config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(job: str, restarts: int, steps: int) -> int:
-        monkeypatch.setenv("TORCHELASTIC_RUN_ID", job)
+    """Two launches with the same --rdzv-id: what tells them apart is torchrun's store, one for each."""
+    monkeypatch.setattr(loop, "join", lambda: None)  # a process group would stay for the tests that follow
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "headlines")
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    first, second = (TCPStore("localhost", 0, is_master=True, wait_for_workers=False) for _ in range(2))
+
+    def run(launcher: TCPStore, restarts: int, steps: int) -> int:
+        monkeypatch.setenv("MASTER_PORT", str(launcher.port))
         monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(restarts))
         return train(configs.read(tiny_config, [f"training.max_steps={steps}"]), tmp_path / "run").progress.step
 
-    assert run("first", 0, 3) == 3
-    assert run("first", 1, 5) == 5
+    assert run(first, 0, 3) == 3
+    assert run(first, 1, 5) == 5
+    assert run(first, 0, 6) == 6, "a restart that began on another host is not counted on this one"
     for restarts in (0, 1, 2):
         with pytest.raises(InputError, match="holds a run already"):
-            run("second", restarts, 7)
+            run(second, restarts, 7)
+
+
+def test_the_next_launch_is_refused_also_when_torchrun_starts_it_again(config: Path, tmp_path: Path) -> None:
+    """Both have the same --rdzv-id, and neither has --resume."""
+    folder = tmp_path / "run"
+    meeting = ("--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", "--rdzv-id=headlines", "--max-restarts=1")
+    train_it = (*meeting, "-m", "bangbang", "train", str(config), "--out", str(folder))
+    process = launched(*train_it, launch=(*TORCHRUN, "--nproc_per_node=1"))
+    wait_for((folder / "checkpoints" / "step-00000020").exists, process)
+    next(iter(psutil.Process(process.pid).children())).kill()
+    _, error = process.communicate()
+    assert process.returncode == 0 and "going on from step-000000" in " ".join(error.split()), error
+
+    process = launched(*train_it, launch=(*TORCHRUN, "--nproc_per_node=1"))
+    _, error = process.communicate()
+    assert process.returncode == 1 and error.count("holds a run already; add --resume") == 2, error

@@ -73,7 +73,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def resume_line(folder: Path) -> str:
-    """The command that goes on with the run, with as many processes as now."""
-    processes = os.environ.get("LOCAL_WORLD_SIZE", "1")
-    program = "bangbang" if processes == "1" else f"torchrun --nproc_per_node {processes} -m bangbang"
+    """The command that goes on with the run, with as many processes as now; in words where they are on several hosts,
+    as no process knows how these were told to meet."""
+    here, everywhere = (os.environ.get(name, "1") for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
+    if here != everywhere:
+        return "the same command on every host, with --resume"
+    program = "bangbang" if here == "1" else f"torchrun --nproc_per_node {here} -m bangbang"
     return f"{program} train --resume --out {shlex.quote(str(folder))}"

@@ -31,8 +31,8 @@ from bangbang.training.journal import Example, Journal
 from bangbang.training.learner import Learner
 from bangbang.training.monitor import Monitor
 from bangbang.training.optimizer import build_optimizer, learning_rate
-from bangbang.training.ranks import Ranks, job, restarted
-from bangbang.training.rendezvous import join
+from bangbang.training.ranks import Ranks
+from bangbang.training.rendezvous import join, launch
 from bangbang.training.resumption import BUDGET, resume
 from bangbang.training.reward import run_reward
 from bangbang.training.run import Run
@@ -40,8 +40,8 @@ from bangbang.training.scoring import scorer_for
 from bangbang.training.stopping import StopRequest, is_done
 from bangbang.training.stream import BatchStream
 
-# Buckets in place of gradients, not beside them. Every parameter is used in every step, so none need be searched for, and
-# buffers (the features' mean and deviation) never change after the start, so none need be sent again.
+# Buckets in place of gradients, not beside them. Every parameter is used in every step, so none need be searched for,
+# and buffers (the features' mean and deviation) never change after the start, so none need be sent again.
 DATA_PARALLEL = DistributedDataParallelKwargs(gradient_as_bucket_view=True, broadcast_buffers=False)
 SAMPLES = 10
 OBSERVED_IMAGES = 10_000  # at most, for the mean and deviation of their features
@@ -83,9 +83,10 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
 def claim(held: ExitStack, folder: Path, config: Config, corpus: Corpus, resume: bool) -> Run:
     """The run folder for this process alone, until `held` is closed."""
     hold = held.enter_context(locked(folder))
-    again = restarted() and hold.job == job()  # torchrun --max-restarts: this very run, after a worker died
+    job = launch()
+    again = job != "" and hold.job == job  # torchrun --max-restarts: this very run, after a worker died
     run = open_or_create(folder, config, corpus, resume or again)
-    hold.sign(job())  # only now: a job that was refused must not be taken in when torchrun starts it again
+    hold.sign(job)  # only now: a job that was refused must not be taken in when torchrun starts it again
     return run
 
 

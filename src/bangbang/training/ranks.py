@@ -1,8 +1,6 @@
 """The processes of a run: what they tell each other beside gradients, as JSON in byte tensors, never pickled."""
 
 import json
-import os
-import socket
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -94,14 +92,3 @@ class Ranks:
                 if not self.is_main:
                     own[entry] = parameter.new_zeros(()) if entry == "step" else torch.zeros_like(parameter)
                 dist.broadcast(own[entry], 0)
-
-
-def job() -> str:
-    """What the restarts of one torchrun job have in common: its id, or, where it has none, the launching process."""
-    name = os.environ.get("TORCHELASTIC_RUN_ID", "none")
-    return name if name != "none" else f"{socket.gethostname()}/{os.getppid()}"
-
-
-def restarted() -> bool:
-    """Whether torchrun has started this process again after a failure (`--max-restarts`)."""
-    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
