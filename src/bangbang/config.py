@@ -173,12 +173,20 @@ class RewardConfig:
 
     kind: Literal["rouge-n", "rouge-l", "bleu", "gleu", "cider-d", "edit-distance"] = "rouge-n"
     """The main reward; it also weighs the loss. The paper's is the average of ROUGE-1, -2 and -3 F1."""
+    min_n: int = 1
+    """Shortest n-grams of rouge-n: 2, with `max_n` 2, is ROUGE-2 alone."""
     max_n: int = 3
     """Longest n-grams of rouge-n, bleu, gleu and cider-d."""
+    measure: Literal["f1", "recall", "precision"] = "f1"
+    """rouge-n: what is made of the matches."""
+    beta: float = 1.0
+    """rouge-l: how much more recall counts than precision (coco-caption: 1.2)."""
+    unit: Literal["word", "character"] = "word"
+    """edit-distance: what is edited."""
     start_symbol: bool = True
     """rouge-n, bleu, gleu: count one `<s>` in n-grams of order 2 and up, so that the first words come first."""
     several: Literal["mean", "best"] = "mean"
-    """How the scores by several references are combined."""
+    """How the scores by several references are combined; bleu has a rule of its own."""
     dup: float = 1.0
     """Weight of DUP, which forbids the same token twice in a row."""
     dup_unless_in_reference: bool = False
@@ -190,7 +198,13 @@ class RewardConfig:
 
     def __post_init__(self) -> None:
         weights = {key: (getattr(self, key) >= 0, "at least 0") for key in ("dup", "eos", "length")}
-        require(self, max_n=(self.max_n >= 1, "at least 1"), **weights)
+        require(
+            self,
+            min_n=(1 <= self.min_n <= self.max_n, "at least 1 and at most max_n"),
+            max_n=(self.max_n >= 1, "at least 1"),
+            beta=(0 < self.beta < math.inf, "above 0"),
+            **weights,
+        )
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def labelled_runs(small_config: Path) -> list[LabelledRun]:
         for seed in (1, 2) if label in TWICE else (1,):
             folder = small_config.parent / f"run-{number}-{seed}"
             train(configs.read(small_config, [*settings, f"training.seed={seed}"]), folder)
-            runs.append(LabelledRun(folder, label, extension="Length" in label))
+            runs.append(LabelledRun(folder, label))
     return runs
 
 

@@ -35,6 +35,17 @@ def with_scores(
     return replace(results, rows=[row_of(row) for row in results.rows if row.label in values])
 
 
+def test_a_row_that_kept_the_winners_weights_is_no_rival(reported: Reported) -> None:
+    """Policy gradient from MLE may leave the weights that it starts with the best."""
+    results = with_scores(reported[0], {"MLE": 30.0, "RAML": 29.0, "SPG 0.2": 28.0, "SPG 0.6": 30.0}, 0.2)
+    same = {"MLE": {"rouge-l": Difference(0.0, 0.0, 0.0, 0.0, 1.0, 1.0)}}
+    rows = [
+        replace(row, p_drop=None, with_dup=replace(row.with_dup, against=same)) if row.label == "SPG 0.6" else row
+        for row in results.rows
+    ]
+    assert verdict(replace(results, rows=rows)).headline == "MLE leads SPG 0.2 by 2.00 ROUGE-L, which may be chance"
+
+
 @pytest.mark.parametrize(
     ("values", "p", "headline"),
     [

@@ -7,10 +7,12 @@ import pytest
 
 from bangbang import config as configs
 from bangbang.cli.main import main, verb_parser
+from bangbang.reporting.labels import is_own
 from bangbang.reproduction import BUDGETS, METHODS, TASKS, make_plan, read_budget
 from bangbang.reproduction.budgets import FOLDER, budget_file
 from bangbang.reproduction.plan import changes
 
+CONFIGS = Path(__file__).parents[2] / "configs"
 OWN = {"training.init", "training.seed"}
 ALL_BUDGETS = [(task, budget) for task in TASKS for budget in BUDGETS]
 
@@ -21,14 +23,14 @@ def test_runs_differ_in_the_objective_alone(task: str, budget: str) -> None:
     assert len(plan.trainings) == 2 * len(METHODS)
     for training in plan.trainings:
         apart = {key for key in configs.differences(plan.config, training.config) if not key.startswith("objective.")}
-        assert apart <= (OWN | {"reward.length"} if training.method.extension else OWN)
+        assert apart <= (OWN | {"reward.length"} if is_own(training.config) else OWN)
         assert training.config.training.max_steps == plan.config.training.max_steps
         assert training.config.training.seed == training.seed
 
 
 def test_the_papers_rows_are_there() -> None:
     plan = make_plan("headlines", "small", read_budget("headlines", "", "small"), Path("out"))
-    paper = {each.method.label: each.config for each in plan.trainings if not each.method.extension}
+    paper = {each.method.label: each.config for each in plan.trainings if not is_own(each.config)}
     assert list(paper) == ["MLE", "RAML", "PG", "PG from MLE", "SPG 0.2", "SPG 0.4", "SPG 0.6", "SPG 0.8"]
     kinds = [config.objective.kind for config in paper.values()]
     assert kinds == ["mle", "raml", "pg", "pg", "bbspg", "bbspg", "bbspg", "bbspg"]
@@ -40,12 +42,27 @@ def test_the_papers_rows_are_there() -> None:
 
 def test_our_rows() -> None:
     config = read_budget("headlines", "", "small", ["training.max_steps=1000"])
-    ours = [each for each in make_plan("headlines", "small", config, Path("out")).trainings if each.method.extension]
+    ours = [each for each in make_plan("headlines", "small", config, Path("out")).trainings if is_own(each.config)]
     by_name = {each.method.name: each.config for each in ours}
     assert by_name["spg-0.4-late"].objective.p_drop_delay == 500
     assert by_name["spg-0.4-late"].reward.length == 0.0
     assert by_name["spg-0.4-late-length"].objective.p_drop_delay == 500
     assert by_name["spg-0.4-late-length"].reward.length == 1.0
+    assert list(by_name) == ["spg-0.4-late", "spg-0.4-late-length"]
+
+
+def test_medium_budgets_are_the_published_configs() -> None:
+    """docs/results.md trains with the files in configs/; `reproduce` is to give the same rows."""
+    pairs = {
+        ("headlines", "debian"): ("headlines-debian", "headlines-debian-spg", "spg-0.4-late"),
+        ("captions", "flickr8k"): ("captions-flickr8k", "captions-flickr8k-spg", "spg-0.4-late-length"),
+    }
+    for (task, corpus), (plain, spg, name) in pairs.items():
+        plan = make_plan(task, "medium", read_budget(task, corpus, "medium"), Path("out"))
+        by_name = {each.method.name: each.config for each in plan.trainings}
+        for file, found in ((plain, by_name["mle"]), (spg, by_name[name])):
+            ours = configs.read(CONFIGS / f"{file}.toml", ["objective.p_drop=0.4"])
+            assert set(configs.differences(ours, found)) <= {"training.checkpoint_minutes"}, file
 
 
 def test_the_paper_budget_is_the_papers() -> None:

@@ -63,10 +63,12 @@ def test_bang_bang_resumes_to_the_bit(bang_bang: Path, tiny_config: Path, tmp_pa
         ("objective.kind=bbspg", "objective.reward_weight=20.0", "objective.p_drop_rise=5", "reward.length=1"),
         ("objective.kind=bbspg", "objective.ties=reference", "objective.temperature=0.5", "objective.top_k=5"),
         ("objective.kind=bbspg", "reward.kind=cider-d", "reward.max_n=4", "reward.dup_unless_in_reference=true"),
-        ("objective.kind=bbspg", "reward.kind=rouge-l"),
+        ("objective.kind=bbspg", "reward.kind=rouge-n", "reward.min_n=2", "reward.max_n=2", "reward.measure=recall"),
+        ("objective.kind=bbspg", "reward.kind=rouge-l", "reward.beta=1.2"),
         ("objective.kind=bbspg", "reward.kind=bleu"),
         ("objective.kind=bbspg", "reward.kind=gleu"),
         ("objective.kind=bbspg", "reward.kind=edit-distance"),
+        ("objective.kind=bbspg", "reward.kind=edit-distance", "reward.unit=character"),
     ],
     ids=" ".join,
 )

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from bangbang.reporting import LabelledRun, Results
 
 
+TITLE = "Which training won?"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folders", metavar="RUN", type=Path, nargs="+")
     parser.add_argument("--label", metavar="NAME", nargs="+", help="a name for each run; equal names share a row")
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="default: report")
-    parser.add_argument("--title", default="Which training won?", help="of the page")
+    parser.add_argument("--title", default=TITLE, help="of the page")
     parser.add_argument("--json", action="store_true", help="print results.json instead of the table")
 
 
@@ -81,4 +84,6 @@ def commands(runs: Sequence["LabelledRun"], arguments: argparse.Namespace) -> li
     again = ["report", *(str(run.folder) for run in runs), "--out", str(arguments.out)]
     if arguments.label is not None:
         again += ["--label", *arguments.label]
+    if arguments.title != TITLE:
+        again += ["--title", arguments.title]
     return [shlex.join(["bangbang", *words]) for words in (*trainings, again)]

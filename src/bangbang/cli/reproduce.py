@@ -109,7 +109,7 @@ def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) ->
     from bangbang.reporting.evaluation import lines_to_decode
 
     runs = [
-        LabelledRun(training.folder, training.method.label, training.method.extension)
+        LabelledRun(training.folder, training.method.label)
         for training in plan.trainings
         if training.name in done
     ]

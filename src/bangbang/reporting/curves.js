@@ -53,28 +53,29 @@ function curveNote(row, point, score) {
 
 /* Only where there is something to sweep over. */
 function sweep() {
-  const rows = results.rows.filter((row) => row.p_drop !== null && !row.extension).sort((one, other) => one.p_drop - other.p_drop);
-  if (new Set(rows.map((row) => row.p_drop)).size < 2) return;
+  const all = results.rows.filter((row) => row.p_drop !== null).sort((one, other) => one.p_drop - other.p_drop);
+  const shares = (rows) => new Set(rows.map((row) => row.p_drop)).size;
+  const paper = all.filter((row) => !row.extension), swept = shares(paper) < 2 ? all : paper;
+  if (shares(swept) < 2) return;
   const state = { score: MAIN };
-  const chart = new Chart("Test score over p_drop", (chart) => drawSweep(chart, rows, state.score));
+  const chart = new Chart("Test score over p_drop", (chart) => drawSweep(chart, swept, all.filter((row) => !swept.includes(row)), state.score));
   section("sweep", "p_drop", "How much to leave to the model",
     "Test scores with DUP over p_drop, the share of tokens that SPG leaves to the model; bars are one standard error" +
     `${manySeeds() ? ", dots single seeds" : ""}. The lines are the baselines, with theirs.`,
     element("div", "controls", scoreChoice((value) => { state.score = value; chart.redraw(); })), element("div", "card", chart.frame));
 }
 
-function drawSweep(chart, rows, score) {
+function drawSweep(chart, rows, others, score) {
   const found = (row) => row.with_dup.scores[score];
   const bases = results.baselines.map(rowOf).filter((row) => row.p_drop === null);
-  const own = results.rows.filter((row) => row.p_drop !== null && row.extension);
-  const spans = [...rows, ...bases, ...own].flatMap((row) => [found(row).value - found(row).standard_error, found(row).value + found(row).standard_error,
+  const spans = [...rows, ...bases, ...others].flatMap((row) => [found(row).value - found(row).standard_error, found(row).value + found(row).standard_error,
     ...row.runs.map((run) => run.scores[score])]);
-  const shares = [...rows, ...own].map((row) => row.p_drop);
+  const shares = [...rows, ...others].map((row) => row.p_drop);
   const domain = [Math.max(0, Math.min(...shares) - 0.1), Math.min(1, Math.max(...shares) + 0.1)];
   chart.axes({ domain, label: "p_drop", at: [...new Set(shares)].map((share) => [share, String(share)]) }, padded(spans), chart.width >= 560 ? 84 : 16);
   for (const row of bases) drawBase(chart, row, found(row), domain);
   chart.path(rows.map((row) => [row.p_drop, found(row).value]), { class: "line thin", style: "stroke: var(--soft)" });
-  for (const row of [...rows, ...own]) {
+  for (const row of [...rows, ...others]) {
     const { value, standard_error: error } = found(row), colour = looks.get(row.label).colour;
     for (const part of errorBar(chart, row.p_drop, value, error)) chart.svg.append(svg("path", { d: part, class: "error-bar", style: `stroke: ${colour}` }));
     for (const run of row.runs.length > 1 ? row.runs : []) {

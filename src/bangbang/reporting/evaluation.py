@@ -35,8 +35,6 @@ class LabelledRun(NamedTuple):
     folder: Path
     label: str
     """Such as "MLE" or "SPG 0.4"; runs of other seeds share it."""
-    extension: bool = False
-    """Whether the row is our own rather than the paper's."""
 
 
 class Outputs(NamedTuple):

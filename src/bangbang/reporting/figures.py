@@ -39,9 +39,11 @@ def spg_figures(results: Results, groups: Sequence[Group]) -> Figures | None:
     if example is None:
         return None
     subject = Subject.of(run, example)
-    drawn = list(draw_targets(subject, Methods.of(run.config.objective, subject.step), SAMPLES))
+    # as at the end of training: the best checkpoint may be from before a late p_drop set in
+    step = run.config.training.max_steps
+    drawn = list(draw_targets(subject, Methods.of(run.config.objective, step), SAMPLES))
     drawings = inline_svg(drawn, "wide", 7.2, 5.4) + inline_svg(drawn, "narrow", 4.4, 4.6)
-    return Figures(best.label, targets_record(subject, drawn, 1), telling_trace(subject), drawings)
+    return Figures(best.label, targets_record(subject, drawn, 1), telling_trace(subject, step), drawings)
 
 
 def examples_to_show(run: Run) -> Iterator[Example]:
@@ -55,9 +57,9 @@ def examples_to_show(run: Run) -> Iterator[Example]:
             yield example
 
 
-def telling_trace(subject: Subject) -> dict[str, Any]:
+def telling_trace(subject: Subject, step: int) -> dict[str, Any]:
     """The record of a trace where the reward, after the model's own words, wants another word than the reference's."""
-    settings = bang_bang(subject.run.config.objective, subject.step)
+    settings = bang_bang(subject.run.config.objective, step)
     traces = ((seed, trace(subject, settings, seed)) for seed in SEEDS)
     first = next(traces)
     seed, found = next((each for each in (first, *traces) if is_telling(each[1])), first)

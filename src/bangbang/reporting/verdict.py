@@ -41,12 +41,19 @@ class Teller:
     def __init__(self, results: Results, best: Row) -> None:
         self.results, self.best, self.score = results, best, NAMES[results.main]
         self.over = {label: found[results.main] for label, found in best.with_dup.against.items()}
-        others = [row for row in contestants(results) if row.label not in results.baselines]
+        others = [row for row in contestants(results) if row.label not in results.baselines and not self.is_equal(row)]
         self.rival = max(others, key=self.value, default=None) if best.label in results.baselines else None
         """The best row that is no baseline, where a baseline won."""
 
     def value(self, row: Row) -> float:
         return row.with_dup.scores[self.results.main].value
+
+    def is_equal(self, row: Row) -> bool:
+        """Whether a row scores as the best one on every example: it began with those weights and kept them."""
+        if self.best.label not in row.with_dup.against:
+            return False
+        found = row.with_dup.against[self.best.label][self.results.main]
+        return found.value == found.standard_error == 0
 
     def number(self, value: float) -> str:
         return shown(self.results.main, value)

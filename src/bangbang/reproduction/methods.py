@@ -15,15 +15,17 @@ class Method(NamedTuple):
     settings: tuple[str, ...]
     starts_from: str = ""
     """The method whose weights it starts from; empty means a cold start."""
-    delay: float = 0.0
-    """The share of the steps for which p_drop is 0 first."""
-    extension: bool = False
-    """Whether it is ours and not the paper's."""
+    late: bool = False
+    """Whether p_drop is 0 first."""
 
     def changes(self, config: Config) -> list[str]:
         """Its settings for runs that are otherwise `config`."""
-        steps = round(self.delay * config.training.max_steps)
-        return [*self.settings, *([f"objective.p_drop_delay={steps}"] if steps else [])]
+        if not self.late:
+            return list(self.settings)
+        return [*self.settings, f"objective.p_drop_delay={round(LATE[config.model.kind] * config.training.max_steps)}"]
+
+
+LATE = {"attention_gru": 1 / 2, "show_and_tell": 3 / 8}  # of the steps, by model: what validation liked best
 
 
 def spg(p_drop: float, *settings: str) -> tuple[str, ...]:
@@ -37,9 +39,8 @@ PAPER = (
     Method("pg-mle", "PG from MLE", ("objective.kind=pg",), starts_from="mle"),
     *(Method(f"spg-{p_drop}", f"SPG {p_drop}", spg(p_drop)) for p_drop in (0.2, 0.4, 0.6, 0.8)),
 )
-LATE = 1 / 2  # of the steps
 EXTENSIONS = (
-    Method("spg-0.4-late", "SPG 0.4 late", spg(0.4), delay=LATE, extension=True),
-    Method("spg-0.4-late-length", "SPG 0.4 late + Length", spg(0.4, "reward.length=1"), delay=LATE, extension=True),
+    Method("spg-0.4-late", "SPG 0.4 late", spg(0.4), late=True),
+    Method("spg-0.4-late-length", "SPG 0.4 late + Length", spg(0.4, "reward.length=1"), late=True),
 )
 METHODS = {method.name: method for method in (*PAPER, *EXTENSIONS)}

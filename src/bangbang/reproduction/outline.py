@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from bangbang.reporting.labels import is_own
 from bangbang.reproduction.plan import Plan, Training
 from bangbang.reproduction.standing import Standing, standing
 
@@ -37,7 +38,7 @@ class Outline(NamedTuple):
             {
                 "name": training.name,
                 "label": training.method.label,
-                "extension": training.method.extension,
+                "extension": is_own(training.config),
                 "seed": training.seed,
                 "steps": training.config.training.max_steps,
                 "after": training.after,
@@ -55,7 +56,7 @@ class Outline(NamedTuple):
         for column in ("row", "run", "steps", "stands"):
             grid.add_column(column, justify="right" if column == "steps" else "left")
         for training, stands in self.rows:
-            label = training.method.label + (" (ours)" if training.method.extension else "")
+            label = training.method.label + (" (ours)" if is_own(training.config) else "")
             grid.add_row(label, training.name, f"{training.config.training.max_steps:,}", state(training, stands))
         left = self.seconds
         known = "not known before the first checkpoint" if left is None else f"about {left / 60:.0f} minutes"

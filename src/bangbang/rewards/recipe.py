@@ -14,29 +14,34 @@ from bangbang.rewards.shaping import Dup, Eos, Length
 from bangbang.rewards.sums import Sum
 
 
-def build_reward(config: RewardConfig, texts: Sequence[str], frequency: Callable[[], DocumentFrequency]) -> Sum:
+def build_reward(
+    config: RewardConfig, texts: Sequence[str], frequency: Callable[[], DocumentFrequency], separator: str = " "
+) -> Sum:
     """The main reward, which is the sum's first part, and its shaping; `texts` are those of the vocabulary's tokens.
 
-    `frequency` is called where the main reward is CIDEr-D.
+    `frequency` is called where the main reward is CIDEr-D; `separator` stands between tokens where characters count.
     """
     shaping: list[tuple[Reward, float]] = [
         (Dup(unless_in_reference=config.dup_unless_in_reference), config.dup),
         (Eos(several=config.several), config.eos),
         (Length(several=config.several), config.length),
     ]
-    parts = [(main_reward(config, texts, frequency), 1.0), *(part for part in shaping if part[1] > 0)]
+    parts = [(main_reward(config, texts, frequency, separator), 1.0), *(part for part in shaping if part[1] > 0)]
     return Sum(*(reward for reward, _ in parts), weights=[weight for _, weight in parts])
 
 
-def main_reward(config: RewardConfig, texts: Sequence[str], frequency: Callable[[], DocumentFrequency]) -> Reward:
+def main_reward(
+    config: RewardConfig, texts: Sequence[str], frequency: Callable[[], DocumentFrequency], separator: str
+) -> Reward:
     if config.kind == "cider-d":
         return CiderD(frequency(), texts, max_n=config.max_n, several=config.several)
     if config.kind == "rouge-l":
-        return RougeL(several=config.several)
+        return RougeL(config.beta, several=config.several)
     if config.kind == "edit-distance":
-        return EditDistance(several=config.several)
+        return EditDistance(config.unit, texts=texts, separator=separator, several=config.several)
     if config.kind == "bleu":
         return Bleu(config.max_n, start_symbol=config.start_symbol)
     if config.kind == "gleu":
         return Gleu(config.max_n, start_symbol=config.start_symbol, several=config.several)
-    return RougeN(config.max_n, start_symbol=config.start_symbol, several=config.several)
+    orders = range(config.min_n, config.max_n + 1)
+    return RougeN(orders=orders, measure=config.measure, start_symbol=config.start_symbol, several=config.several)

@@ -11,7 +11,8 @@ ROWS = 2_000  # at a time: the references of a large corpus do not fit in memory
 
 def run_reward(run: Run, train: Callable[[], Split]) -> Sum:
     """The reward of the run's [reward] table; `train` gives the training split, which CIDEr-D alone asks for."""
-    return build_reward(run.config.reward, run.vocabulary.texts(), lambda: document_frequency(run, train()))
+    separator = "" if run.config.vocabulary.kind == "bpe" else " "  # pieces of words hold their blanks themselves
+    return build_reward(run.config.reward, run.vocabulary.texts(), lambda: document_frequency(run, train()), separator)
 
 
 def document_frequency(run: Run, split: Split) -> DocumentFrequency:
