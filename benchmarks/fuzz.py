@@ -1,4 +1,4 @@
-"""Files from elsewhere, mutated: configs, checkpoints, vocabularies, run folders, corpora. Only clear errors may come.
+"""Files from elsewhere, mutated: run folders, checkpoints, corpora, captions, features. Only clear errors may come.
 
     python -m benchmarks.fuzz --mutations 20000
 
@@ -12,7 +12,6 @@ import json
 import resource
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +25,13 @@ from hypothesis import strategies as st
 from bangbang import config as configs
 from bangbang.config import Config, DataConfig, ModelConfig, OptimizerConfig, VocabularyConfig
 from bangbang.data import Corpus, Vocabulary, batches, prepare
-from bangbang.data.pairs import Ledger
-from bangbang.data.readers import open_reader
-from bangbang.data.reading import usable
 from bangbang.errors import InputError
-from bangbang.training import checkpoint, shelf
+from bangbang.training import checkpoint, journal, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.optimizer import build_optimizer
 from bangbang.training.run import Run
-from benchmarks.mutations import Mutation, absurd_json, absurd_toml, damaged
+from benchmarks.caption_ground import CaptionGround, Target, read_pairs
+from benchmarks.mutations import absurd_json, absurd_line, absurd_toml, damaged
 
 PAIRS = [(f"a text of number {n} about a thing", f"thing {n % 5}") for n in range(60)]
 MEMORY = 4 * 2**30
@@ -57,6 +54,7 @@ class Ground:
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         (folder / "rows.csv").write_text("source,target\n" + "".join(f'"{one}","{two}"\n' for one, two in PAIRS))
         pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
+        self.captions = CaptionGround(folder / "captions")
         model = ModelConfig(layers=1, units=4)
         data = DataConfig(corpus=str(self.lines), cache=str(folder / "cache"), test_share=0.0)
         self.config = Config(data=data, vocabulary=VocabularyConfig(size=40), model=model)
@@ -70,9 +68,12 @@ class Ground:
             Progress(3),
             self.run.origin,
         )
+        self.metrics = self.run.folder / "metrics.jsonl"
+        records = [{"kind": kind, "step": step, "loss": 0.5} for step in range(1, 6) for kind in ("train", "valid")]
+        self.metrics.write_text("".join(json.dumps(record) + "\n" for record in records))
         Vocabulary.train(("ab ab abc", "abc"), VocabularyConfig("bpe", size=262)).save(folder / "pieces.json")
 
-    def targets(self) -> dict[str, tuple[Path, tuple[Mutation, ...], Callable[[], object]]]:
+    def targets(self) -> dict[str, Target]:
         """Name → the file that is mutated, how, and what reads it."""
         run, split = self.run.folder, self.corpus.folder / "train"
         arrow = next(split.glob("*.arrow"))
@@ -94,6 +95,8 @@ class Ground:
                 (damaged,),
                 lambda: self.read_pairs(self.folder / "rows.parquet"),
             ),
+            "metrics": (self.metrics, (damaged, absurd_line), lambda: journal.cut_back(self.metrics, 3)),
+            **self.captions.targets(),
         }
 
     def read_config(self) -> None:
@@ -135,10 +138,7 @@ class Ground:
                 split.batch(numbers)
 
     def read_pairs(self, corpus: Path) -> None:
-        ledger = Ledger()
-        for section in open_reader(DataConfig(corpus=str(corpus))).splits.values():
-            for pair in section(ledger):
-                usable(pair, ledger)
+        read_pairs(DataConfig(corpus=str(corpus)))
 
 
 @st.composite

@@ -26,6 +26,9 @@ ABSURD: list[Any] = [
     "/",
     "é" * 300,
 ]
+# what cannot be a value here: the text that takes the place of such a string
+TEXTS = {"<deep>": "[" * 5000 + "]" * 5000, "<long>": "9" * 5000}
+ABSURD += [float("inf"), float("nan"), *TEXTS]
 ABSURD += [[], {}, [[]], [None], {"": {}}, [0, 10_000_000_000], "\ud800", "%s", "🦫"]
 ABSURD_TOML = [
     "nan",
@@ -57,7 +60,14 @@ PIECES = [
     b"\x80" * 8,
     b"\xff" * 8,
     b"A" * 5000,
+    b"9" * 5000,
+    b"[" * 5000,
 ]
+SHAPES = ["(12, 3)", "(11, 3)", "(13, 3)", "(3, 12)", "(12, 2)", "(36,)", "()", "(12, 3, 1)", "(0, 3)", "(12, 0)"]
+SHAPES += ["(-1, 3)", "(1099511627776, 3)", f"(1{'0' * 400}, 3)", "12", "None", "(True, 36)", "(12.0, 3)", "('12', 3)"]
+TYPES = ["'<f2'", "'>f2'", "'<f4'", "'<f8'", "'<f16'", "'<i2'", "'|O'", "'|S2'", "'<c8'", "'|V2'", "'<M8[s]'", "'?'"]
+TYPES += ["''", "'x'", "'f2,f2'", "[('a', '<f2')]", "[('a', '|O')]", "None", "2", "('<f2', (2,))", "'<f2' '\\0'"]
+HEADERS = ["", "{", "{}", "None", "lambda: 0", "(" * 3000, "[" * 3000 + "]" * 3000, "{'shape': " * 90, "9" * 5000]
 
 
 @st.composite
@@ -113,7 +123,32 @@ def absurd_json(draw: st.DrawFn, original: bytes) -> bytes:
             del owner[last]
         elif isinstance(owner, dict):
             owner[draw(st.sampled_from(("", "step", "model", "0", "<pad>")))] = owner.pop(last)
-    return json.dumps(table).encode("utf-8", "surrogatepass")
+    text = json.dumps(table)
+    for name, instead in TEXTS.items():
+        text = text.replace(json.dumps(name), instead)
+    return text.encode("utf-8", "surrogatepass")
+
+
+@st.composite
+def absurd_line(draw: st.DrawFn, original: bytes) -> bytes:
+    """Lines of JSON, of which one is absurd."""
+    lines = original.splitlines()
+    place = draw(st.integers(0, len(lines) - 1))
+    lines[place] = draw(absurd_json(lines[place]))
+    return b"\n".join(lines)
+
+
+@st.composite
+def absurd_array(draw: st.DrawFn, original: bytes) -> bytes:
+    """An .npy file whose header claims something else, and perhaps of another version or length."""
+    shape, kind = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(TYPES))
+    order = draw(st.sampled_from(("False", "False", "True", "'no'")))
+    likely = f"{{'descr': {kind}, 'fortran_order': {order}, 'shape': {shape}, }}\n"
+    header = draw(st.sampled_from((likely, likely, likely, *HEADERS))).encode()
+    version = draw(st.sampled_from((1, 1, 2, 3, 0, 9)))
+    width = 2 if version == 1 else 4
+    length = draw(st.sampled_from((len(header), len(header), 0, 2**16 - 1, len(header) - 1))) % 2**16
+    return b"\x93NUMPY" + bytes([version, 0]) + length.to_bytes(width, "little") + header + original[-72:]
 
 
 @st.composite

@@ -5,7 +5,8 @@ import pytest
 from benchmarks.fuzz import Ground, fuzz
 
 TARGETS = ("config", "vocabulary", "pieces", "state", "weights", "optimizer", "facts", "manifest", "arrow")
-TARGETS += ("lines", "jsonl", "csv", "parquet")
+TARGETS += ("lines", "jsonl", "csv", "parquet", "metrics")
+TARGETS += ("captions", "coco", "tokens", "lists", "features", "names", "encoder", "images")
 
 
 @pytest.fixture(scope="module")

@@ -332,6 +332,8 @@ def test_odd_entries_of_lists_are_dropped_and_counted() -> None:
         ("[]", "no image for training"),
         ('[{"filename": "00.jpg", "split": "test", "raw": ["a"]}]', "no image for training"),
         ("\xff\xfe", r"captions\.json: cannot be read"),
+        ("[" * 100_000, r"captions\.json: cannot be read"),
+        ("9" * 5000, r"captions\.json: cannot be read"),
     ],
 )
 def test_other_json_is_an_error(listed: Path, prepared: Prepare, text: str, message: str) -> None:

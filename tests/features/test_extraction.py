@@ -145,6 +145,18 @@ def damage(folder: Path, what: str) -> None:
         (folder / "names.txt").write_text("\n".join([*names[:-1], names[0]]))
     elif what == "pickle":
         np.save(folder / "features.npy", np.array([{}] * len(array), dtype=object), allow_pickle=True)
+    elif what == "zip":
+        np.savez(folder / "features.npz", array)
+        (folder / "features.npz").rename(folder / "features.npy")
+    elif what == "header":
+        data = (folder / "features.npy").read_bytes()
+        (folder / "features.npy").write_bytes(data.replace(b"}", b"("))
+    elif what == "nested":
+        (folder / "encoder.json").write_text("[" * 100_000)
+    elif what == "number":
+        (folder / "encoder.json").write_text('{"encoder": 3}')
+    elif what == "surrogate":
+        (folder / "encoder.json").write_text('{"encoder": "\\ud800"}')
     elif what == "no names":
         (folder / "names.txt").unlink()
 
@@ -158,6 +170,11 @@ def damage(folder: Path, what: str) -> None:
         ("cut off", "damaged features"),
         ("twice", "'000.png' is in it twice"),
         ("pickle", "damaged features"),
+        ("zip", "damaged features"),
+        ("header", "damaged features"),
+        ("nested", r"encoder\.json: damaged"),
+        ("number", r"encoder\.json: damaged"),
+        ("surrogate", r"encoder\.json: damaged"),
         ("no names", "make them: bangbang features"),
     ],
 )

@@ -40,7 +40,7 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}: no such file") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except (OSError, EOFError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, EOFError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, or too long a number
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 

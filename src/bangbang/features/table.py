@@ -3,7 +3,6 @@
 Shapes: N images, F features.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bangbang.errors import InputError
+from bangbang.files import read_json
 
 NAMES, ENCODER, ARRAY = "names.txt", "encoder.json", "features.npy"
 ROWS_AT_ONCE = 4096
@@ -44,9 +44,9 @@ class FeatureTable:
                 f"bangbang features IMAGES -o {folder}"
             )
         try:
-            array = np.load(arrays[0], mmap_mode="r", allow_pickle=False)
+            array = np.lib.format.open_memmap(arrays[0], mode="r")
             names = (folder / NAMES).read_text("utf-8").splitlines()
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # an array's header is Python text: TokenError, SyntaxError, RecursionError, ...
             raise InputError(f"{folder}: damaged features ({error})") from None
         table = cls(folder, arrays[0], array, names, read_encoder(folder))
         table.check()
@@ -97,7 +97,7 @@ def read_encoder(folder: Path) -> str:
     path = folder / ENCODER
     if not path.is_file():
         return ""
-    try:
-        return str(json.loads(path.read_text("utf-8"))["encoder"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: damaged ({error})") from None
+    name = read_json(path).get("encoder")
+    if not isinstance(name, str) or not name.isprintable():
+        raise InputError(f"{path}: damaged (encoder)")
+    return name

@@ -22,8 +22,7 @@ class Journal:
         self.folder = folder
         path = folder / "metrics.jsonl"
         if path.exists():
-            lines = path.read_text("utf-8").splitlines(keepends=True)
-            write_whole(path, "".join(line for line in lines if belongs(line, step)))
+            cut_back(path, step)
         self.lines = path.open("a", encoding="utf-8")
         self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
@@ -49,9 +48,15 @@ class Journal:
         self.board.close()
 
 
-def belongs(line: str, step: int) -> bool:
+def cut_back(path: Path, step: int) -> None:
+    """Leave in metrics.jsonl what is whole and not from after `step`."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    write_whole(path, b"".join(line for line in lines if belongs(line, step)))
+
+
+def belongs(line: bytes, step: int) -> bool:
     """Whether a line of metrics.jsonl is whole and not from after `step`."""
     try:
-        return int(json.loads(line)["step"]) <= step
-    except (ValueError, KeyError, TypeError):
+        return int(json.loads(line.decode("utf-8"))["step"]) <= step
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return False
