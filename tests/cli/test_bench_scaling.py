@@ -1,5 +1,7 @@
-"""`bangbang bench scaling`: growth at small sizes; of processes options and table, as the rest wants idle cores."""
+"""`bangbang bench scaling` at small sizes: what is measured and shown; the numbers themselves want idle cores."""
 
+import argparse
+import json
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,6 @@ def test_too_little_to_measure_is_refused(
 
 
 def test_the_rate_leaves_out_the_first_intervals(tiny_config: Path, tmp_path: Path) -> None:
-    import argparse
-    import json
     import statistics
 
     arguments = argparse.Namespace(config=tiny_config, set=[], steps=20)
@@ -27,6 +27,22 @@ def test_the_rate_leaves_out_the_first_intervals(tiny_config: Path, tmp_path: Pa
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     rates = [line["examples_per_second"] for line in lines if line["kind"] == "train"]
     assert len(rates) == 4 and rate == statistics.median(rates[2:])
+
+
+def test_two_processes_are_measured_against_one(
+    tiny_config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def throughput(arguments: argparse.Namespace, kind: str, run: Path, count: int) -> float:
+        return measured(arguments, kind, run, count) if count > 1 else 100.0  # one process is the test above
+
+    measured = processes.throughput
+    monkeypatch.setattr(processes, "throughput", throughput)
+    sizes = ["--config", str(tiny_config), "--steps", "11", "--rounds", "1"]
+    assert main(["bench", "scaling", "--processes", "2", *sizes, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    for kind in ("mle", "bbspg"):
+        assert result[kind]["all"] > 0 and result[kind]["one"] == 100
+        assert result[kind]["speedup"] == result[kind]["rounds"][0] == result[kind]["all"] / 100
 
 
 def test_the_table_names_every_objective() -> None:
@@ -41,8 +57,6 @@ SMALL = ["--batches", "2", "4", "--lengths", "3", "--vocabs", "50", "--batch", "
 
 
 def test_growth_is_measured_at_every_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import json
-
     plot = tmp_path / "growth.svg"
     assert main(["bench", "scaling", *SMALL, "--repeats", "1", "--plot", str(plot), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
