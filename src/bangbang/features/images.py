@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from PIL import Image
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff")
-MAX_PIXELS = 200_000_000  # more would not fit into a small machine's memory three times over
 ROOM = 1024  # pixels: JPEGs are decoded no larger than needed for a short side of this
 
 
@@ -33,20 +32,16 @@ def read_image(path: Path) -> "Image.Image":
     """The image as a person sees it: turned as its EXIF data say, on white where transparent, first frame, in RGB."""
     library = pillow()
     try:
-        with warnings.catch_warnings(), library.Image.open(path) as image:
-            warnings.simplefilter("ignore")  # of large sizes, which are judged below, and of odd EXIF data
+        # warnings are of sizes that are large but not refused, and of odd EXIF data
+        with warnings.catch_warnings(action="ignore"), library.Image.open(path) as image:
             width, height = image.size
-            if width * height > MAX_PIXELS:
-                raise UnreadableImageError(f"{path}: {width} x {height} pixels; at most {MAX_PIXELS:,} are read")
             if min(width, height) > ROOM:
                 image.draft("RGB", (width * ROOM // min(width, height), height * ROOM // min(width, height)))
             return to_rgb(library.ImageOps.exif_transpose(image), library)
     except FileNotFoundError:
         raise UnreadableImageError(f"{path}: no such file") from None
-    except library.Image.DecompressionBombError:
-        raise UnreadableImageError(f"{path}: too many pixels; at most {MAX_PIXELS:,} are read") from None
-    except UnreadableImageError:
-        raise
+    except library.Image.DecompressionBombError as error:  # Pillow's own limit, which it names
+        raise UnreadableImageError(f"{path}: too many pixels ({error})") from None
     except Exception as error:  # damaged files fail anywhere in Pillow's decoders: OSError, SyntaxError, struct.error
         reason = "not an image" if isinstance(error, library.UnidentifiedImageError) else f"damaged image ({error})"
         raise UnreadableImageError(f"{path}: {reason}") from None
