@@ -200,8 +200,8 @@ class RewardConfig:
         weights = {key: (getattr(self, key) >= 0, "at least 0") for key in ("dup", "eos", "length")}
         require(
             self,
-            min_n=(1 <= self.min_n <= self.max_n, "at least 1 and at most max_n"),
             max_n=(self.max_n >= 1, "at least 1"),
+            min_n=(1 <= self.min_n <= self.max_n, "at least 1 and at most max_n"),
             beta=(0 < self.beta < math.inf, "above 0"),
             **weights,
         )

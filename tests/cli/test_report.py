@@ -37,11 +37,12 @@ def test_labels_are_the_papers(tmp_path: Path, tiny_run: Path) -> None:
         spg,
         replace(spg, training=TrainingConfig(seed=2)),
         replace(spg, reward=RewardConfig(length=1.0)),
+        replace(spg, reward=RewardConfig(max_n=2)),
         Config(objective=ObjectiveConfig(kind="bbspg", p_drop=0.25)),
     ]
     assert labels_of(tmp_path, kinds, tiny_run / "vocabulary.json") == [
         *("MLE", "RAML", "PG", "PG from MLE", "PG from away", "SPG W=3"),
-        *("SPG 0.4", "SPG 0.4", "SPG 0.4, reward.length=1.0", "SPG 0.25"),
+        *("SPG 0.4", "SPG 0.4", "SPG 0.4 + Length", "SPG 0.4, reward.max_n=2", "SPG 0.25"),
     ]
 
 
