@@ -8,27 +8,40 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from bangbang.errors import InputError
 
 JSON_BYTES = 64 * 2**20
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A stream whose content becomes the file `path` if the block succeeds, and goes nowhere otherwise.
+
+    An OSError names `path`: the system's own names a temporary file, or nothing.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.chmod(0o666 & ~umask())
+            temporary.replace(path)
+            sync(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file, text as UTF-8, in place of what was there."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content.encode() if isinstance(content, str) else content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(0o666 & ~umask())
-        temporary.replace(path)
-        sync(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager

@@ -76,6 +76,18 @@ def test_evaluate_writes_outputs(tiny_run: Path, tmp_path: Path, capsys: pytest.
     assert text.count("output  ") == 2 and "rouge-l" in text
 
 
+@pytest.mark.parametrize("name", ["missing/outputs.txt", "file/outputs.txt", "folder"])
+def test_outputs_that_cannot_be_written_are_named(
+    tiny_run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    assert main(["evaluate", str(tiny_run), "--limit", "2", "--out", str(tmp_path / name)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"bangbang: error: {tmp_path / name}: ") and error.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
 def test_bench_train_step(capsys: pytest.CaptureFixture[str]) -> None:
     shape = ["--batch", "2", "--units", "8", "--vocabulary", "50", "--source-length", "3", "--target-length", "3"]
     assert main(["bench", "train-step", *shape, "--repeats", "2", "--json"]) == 0

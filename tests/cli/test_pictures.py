@@ -87,6 +87,14 @@ def test_the_gallery(shapes_run: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert "http" not in text.replace("http-equiv", "")  # nothing is loaded from elsewhere
 
 
+def test_a_page_that_cannot_be_written_is_named(
+    shapes_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, page = next((shapes_run.parent / "scenes").glob("*.png")), tmp_path / "missing/page.html"
+    assert main(["generate", str(shapes_run), "--image", str(file), "--html", str(page)]) == 2
+    assert capsys.readouterr().err == f"bangbang: error: {page}: No such file or directory\n"
+
+
 def test_options_that_do_not_go_together(
     shapes_run: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

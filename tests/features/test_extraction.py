@@ -1,6 +1,7 @@
 """From a folder of images to a table of features: resumable, and without what cannot be read."""
 
 import json
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,16 @@ def test_another_encoder_needs_another_folder(tmp_path: Path) -> None:
         extract(tmp_path / "in", tmp_path / "out", open_encoder("untrained"))
 
 
+def test_features_of_another_size_are_not_mixed(tmp_path: Path) -> None:
+    save_pictures(tmp_path / "in", 2)
+    encoder = open_encoder("untrained")
+    extract(tmp_path / "in", tmp_path / "out", encoder)
+    np.save(tmp_path / "out/features.npy", np.load(tmp_path / "out/features.npy")[:, :-1])
+    save_pictures(tmp_path / "in", 3)
+    with pytest.raises(InputError, match="863 and 864 features an image, all by untrained; choose another folder"):
+        extract(tmp_path / "in", tmp_path / "out", encoder)
+
+
 def test_nothing_readable_is_an_error(tmp_path: Path) -> None:
     encoder = open_encoder("untrained")
     with pytest.raises(InputError, match="no such folder"):
@@ -127,6 +138,25 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report["found"] == 3 and report["computed"] == 0 and len(report["skipped"]) == 1
     assert main([*arguments[:4], "--encoder", "resnet"]) == 2
     assert "known are efficientnet-lite0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("limit", "found"), [(1_000, 0), (10_000, 11)])
+def test_a_full_disk_is_a_clear_error_and_the_next_call_goes_on(
+    tmp_path: Path, small_parts: None, limit: int, found: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_pictures(tmp_path / "in", 11)
+    arguments = ["features", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--encoder", "untrained"]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))  # a part, or the whole array, does not fit
+    try:
+        assert main(arguments) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    error = capsys.readouterr().err
+    assert error.startswith("bangbang: error: ") and "features.npy: File too large" in error and error.count("\n") == 1
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["found"] == found
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["encoder.json", "features.npy", "names.txt"]
 
 
 def damage(folder: Path, what: str) -> None:

@@ -90,6 +90,8 @@ def main(argv: Sequence[str]) -> int:
         # the reader (head, less) has gone: not an error, but Python must not complain again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full disk, a folder that is not there or may not be written
+        return fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
 
 
 def entry() -> None:

@@ -4,13 +4,11 @@ Each part is a small table of its own in `parts/`, written whole. At the end all
 """
 
 import json
-import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +17,7 @@ from bangbang.errors import InputError
 from bangbang.features.encoders import Encoder
 from bangbang.features.images import ENDINGS, UnreadableImageError, read_image
 from bangbang.features.table import ARRAY, ENCODER, NAMES, FeatureTable
-from bangbang.files import sync, umask, whole_folder, write_whole
+from bangbang.files import whole_file, whole_folder, write_whole
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -131,35 +129,38 @@ def write_part(folder: Path, names: list[str], rows: list[Halves], encoder: str)
     number = max((int(path.name[5:]) for path in (folder / PARTS).glob("part-*")), default=-1) + 1
     target = folder / PARTS / f"part-{number:05d}"
     with whole_folder(target) as draft:
-        np.save(draft / ARRAY, np.stack(rows), allow_pickle=False)
+        write_array(draft / ARRAY, len(rows), rows)
         describe(draft, names, encoder)
     return FeatureTable.open(target)
 
 
 def merge(folder: Path, tables: list[FeatureTable], encoder: str) -> FeatureTable:
-    """One table of all, by name; the array is written row by row and never held in memory."""
+    """One table of all, by name."""
     if len(tables) == 1 and tables[0].folder == folder:
         return tables[0]
+    if len(sizes := {table.size for table in tables}) > 1:
+        numbers = " and ".join(map(str, sorted(sizes)))
+        raise InputError(f"{folder}: {numbers} features an image, all by {encoder}; choose another folder")
     places = {name: (table, row) for table in tables for row, name in enumerate(table.names)}
     names = sorted(places)
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{ARRAY}.")
-    os.close(descriptor)
-    draft = Path(temporary)
-    try:
-        size = tables[0].size
-        array = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float16, shape=(len(names), size))
-        for place, name in enumerate(names):
-            table, row = places[name]
-            array[place] = table.array[row]
-        array.flush()
-        sync(draft)
-        draft.chmod(0o666 & ~umask())
-        draft.replace(folder / ARRAY)
-    finally:
-        draft.unlink(missing_ok=True)
+    found = (places[name] for name in names)
+    write_array(folder / ARRAY, len(names), (table.array[row] for table, row in found))
     describe(folder, names, encoder)
     shutil.rmtree(folder / PARTS, ignore_errors=True)
     return FeatureTable.open(folder)
+
+
+def write_array(path: Path, count: int, rows: Iterable[npt.NDArray[Any]]) -> None:
+    """An .npy file of so many rows, which are not held in memory.
+
+    Written, not mapped: on a full disk a write raises an error, a map ends the process.
+    """
+    with whole_file(path) as stream:
+        for place, row in enumerate(rows):
+            if place == 0:
+                header = {"descr": "<f2", "fortran_order": False, "shape": (count, len(row))}
+                np.lib.format.write_array_header_1_0(stream, header)
+            stream.write(row.astype("<f2").tobytes())
 
 
 def describe(folder: Path, names: list[str], encoder: str) -> None:
