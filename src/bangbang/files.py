@@ -35,7 +35,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
