@@ -65,6 +65,8 @@ def decode_runs(arguments: argparse.Namespace) -> tuple[list[str], list[str], li
     from bangbang.training.evaluation import decode_run
 
     a, b = Run.open(arguments.a), Run.open(arguments.b)
+    if a.caveat:
+        Console(stderr=True).print(a.caveat, highlight=False, soft_wrap=True)
     split = a.corpus().split(arguments.split)
     outputs = []
     for opened in (a, b):

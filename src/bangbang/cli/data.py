@@ -105,14 +105,16 @@ def table(corpus: "Corpus") -> "Table":
 
 def remarks(manifest: dict[str, Any]) -> list[str]:
     """What else there is to say of a corpus, a line each."""
+    from bangbang.data.corpus import caveat
+
     lines = [f"vocabulary: {manifest['vocabulary_size']:,} types"]
     if manifest.get("features"):
         facts = manifest["features"]
         lines.append(
             f"images: {facts['size']} features each by {facts['encoder'] or 'an unnamed encoder'}, {facts['folder']}"
         )
-    if manifest["corpus"] == "shapes":
-        lines.append("synthetic: drawn scenes and captions made by rule, not photographs")
+    if caveat(manifest):
+        lines.append(caveat(manifest))
     if manifest["carved"]:
         families = manifest["families"]
         lines.append(

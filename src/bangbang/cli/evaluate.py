@@ -79,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         "checkpoint": checkpoint.name,
         "split": arguments.split,
         "examples": len(last.sources),
+        "caveat": opened.caveat,
         "signature": scorer.signature,
         "scores": {name: {metric: each._asdict() for metric, each in row.items()} for name, row in scores.items()},
     }
@@ -89,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     console = Console()
     console.print(table(result))
+    if opened.caveat:
+        console.print(opened.caveat, highlight=False, soft_wrap=True)
     console.print(result["signature"], style="dim", highlight=False, soft_wrap=True)
     show_samples(console, last, arguments.samples)
     console.print(f"\nlook at {opened.folder}: samples/, metrics.jsonl, tensorboard/", highlight=False, soft_wrap=True)

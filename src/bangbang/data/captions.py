@@ -23,6 +23,7 @@ from bangbang.features import FeatureTable, image_names
 COCO = "captions_{part}{year}.json"
 TOKENS = ("*.token.txt", "*.token")
 LISTS = ("captions.json", "dataset*.json")
+DRAWN = "synthetic-"  # begins the names of pictures that `shapes` has drawn, wherever they are now
 
 
 def recognises(path: Path) -> bool:
@@ -67,7 +68,7 @@ def reader(path: Path, data: DataConfig) -> Reader:
     splits = {split: section(matched, split, drops if split == "train" else Counter()) for split in given}
     name = path.resolve().name if path.is_dir() else path.name.split(".")[0]
     made = {"kind": "captions", "captions": made_from, "features": features, "held_out": data.held_out}
-    return Reader(name, made, splits, table)
+    return Reader(name, made, splits, table, synthetic=all(image.name.startswith(DRAWN) for image in matched))
 
 
 def read_album(path: Path, files: list[Path], data: DataConfig) -> Album:

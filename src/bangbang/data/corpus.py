@@ -1,5 +1,6 @@
 """A prepared corpus: a folder with `corpus.json`, `vocabulary.json` and one memory-mapped Arrow folder per split."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ ENTRIES: dict[str, type] = {
     "sources_also_in_train": dict,
     "drops": dict,
 }
+SYNTHETIC = "synthetic: drawn scenes and captions made by rule, not photographs"
 SIDE_ENTRIES = ("mean_tokens", "unknown_share", "truncated_share")
 FORMAT = 3  # raised when the files or the rules that make them change: older folders are then made anew
 
@@ -91,6 +93,12 @@ class Corpus:
                 f"remove {self.folder} to make it anew"
             )
         return split
+
+
+def caveat(manifest: Mapping[str, Any]) -> str:
+    """What is to be said wherever results on a corpus are shown: that it is synthetic, if it is."""
+    # one that was made before this was noted is known by its name
+    return SYNTHETIC if manifest.get("synthetic", manifest.get("corpus") == "shapes") else ""
 
 
 def wrong_entry(manifest: dict[str, Any]) -> str:

@@ -45,3 +45,5 @@ class Reader:
     """`train` always; `valid` and `test` where the corpus comes with them."""
     features: FeatureTable | None = None
     """Of the images, where the sources are names of images; every source has a row in it."""
+    synthetic: bool = False
+    """Whether all of it was drawn and written by rule."""

@@ -50,6 +50,7 @@ def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = Tru
             raise InputError(f"data.cache = {data.cache!r}: a config may not write there; to allow it: {allowed}")
         make(reader, data, vocabulary, folder, progress)
     corpus = Corpus.open(folder)
+    corpus.manifest["synthetic"] = reader.synthetic  # not in those that were made before it was noted
     if reader.features and corpus.manifest["features"] != features_facts(reader.features):  # they were moved
         corpus.manifest["features"] = features_facts(reader.features)
         write_manifest(folder, corpus.manifest)
@@ -112,6 +113,7 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
         "input": reader.identity,
         "options": options(data, config),
         "features": features_facts(reader.features) if reader.features else None,
+        "synthetic": reader.synthetic,
         "vocabulary_size": len(vocabulary),
         "splits": reports,
         **facts,

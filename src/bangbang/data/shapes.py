@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bangbang.config import DataConfig
+from bangbang.data.captions import DRAWN
 from bangbang.data.captions import reader as captions_reader
 from bangbang.data.pairs import Reader
 from bangbang.data.progress import Progress
@@ -83,7 +84,7 @@ def draw_corpus(
             for number in range(count):
                 rng = np.random.default_rng([VERSION, list(counts).index(split), number])
                 scene = random_scene(rng)
-                name = f"synthetic-{split}-{number:05d}.png"
+                name = f"{DRAWN}{split}-{number:05d}.png"
                 draw(scene, rng).save(draft / name)
                 entries.append({"filename": name, "split": split, "raw": describe(scene, rng)})
                 progress(len(entries), sum(counts.values()))

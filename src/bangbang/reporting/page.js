@@ -3,7 +3,8 @@
 function answer() {
   const { headline, sentences, figures: numbers } = record.answer;
   const what = results.task === "captions" ? "captions" : "headlines";
-  at("eyebrow").textContent = `bangbang report · ${results.title} · ${what}, ${results.corpus.name}`;
+  const caveat = results.caveat && ` · ${results.caveat}`;
+  at("eyebrow").textContent = `bangbang report · ${results.title} · ${what}, ${results.corpus.name}${caveat}`;
   at("title").textContent = headline.replaceAll("-", "\u2011"); // a score's name stays on one line
   at("answer").append(figures(numbers), ...sentences.map((text) => element("p", "", text)));
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bangbang.reporting.history import Point
+from bangbang.training import Run
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,14 @@ class Results:
     def row(self, label: str) -> Row:
         return next(row for row in self.rows if row.label == label)
 
+    @property
+    def caveat(self) -> str:
+        """What is to be said wherever they are shown; all runs have the same corpus."""
+        return Run.open(self.rows[0].runs[0].folder).caveat
+
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "caveat": self.caveat}
 
     def json(self) -> str:
         return json.dumps(self.plain(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -16,7 +16,8 @@ LABEL, NUMBER = 9, 7  # columns that a name and a number need
 
 def table(results: Results) -> RenderableType:
     """Test scores with DUP, the main one without, and differences to the baselines; then how each row was trained."""
-    return Group(score_table(results), training_table(results), Text(results.signature, style="dim"))
+    caveat = [Text(results.caveat)] if results.caveat else []
+    return Group(score_table(results), training_table(results), *caveat, Text(results.signature, style="dim"))
 
 
 def score_table(results: Results) -> Table:

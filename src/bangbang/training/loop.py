@@ -171,10 +171,11 @@ class Trainer:
 
     def greeting(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        caveat = f"; {self.run.caveat}" if self.run.caveat else ""
         return (
             f"{parameters:,} parameters, {self.stream.split.examples:,} training examples, "
             f"{self.stream.steps_per_epoch:,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
-            f"on {self.accelerator.device}, into {self.run.folder}"
+            f"on {self.accelerator.device}, into {self.run.folder}{caveat}"
         )
 
     def checkpoint_is_due(self) -> bool:

@@ -12,7 +12,7 @@ import torch
 from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.data import Corpus, Vocabulary, prepare
-from bangbang.data.corpus import wrong_features
+from bangbang.data.corpus import caveat, wrong_features
 from bangbang.errors import InputError
 from bangbang.files import read_json, refuse_links, write_whole
 from bangbang.models import AttentionGru, ShowAndTell
@@ -79,6 +79,11 @@ class Run:
             raise InputError(f"{self.folder / 'corpus.json'}: damaged (folder: {error.strerror})") from None
         may_make = configs.may_make_corpus(self.config, self.folder / "config.toml", ())
         return prepare(self.config.data, self.config.vocabulary, may_make=may_make)
+
+    @property
+    def caveat(self) -> str:
+        """What is to be said wherever the run's results are shown; nothing, for most corpora."""
+        return caveat(self.corpus_facts)
 
     @property
     def image_features(self) -> dict[str, Any] | None:
