@@ -19,6 +19,8 @@ import tomli_w
 from bangbang.errors import InputError
 
 T = TypeVar("T")
+# of [objective]: what the paper chooses among; its other settings, and its reward, are the defaults
+PAPERS_CHOICES = {"kind", "p_drop", "reward_weight", "samples", "weight_by_reward", "tau"}
 LARGEST = 2**53  # whole numbers up to here are exact in every format a setting goes through
 
 
@@ -314,6 +316,18 @@ class Config:
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it trains by what the paper does not have: a schedule, `Length`, another reward, ..."""
+        objective, defaults = self.objective, ObjectiveConfig()
+        if objective.kind == "mle":
+            return False
+        ours = (each.name for each in dataclasses.fields(objective) if each.name not in PAPERS_CHOICES)
+        rewarded = objective.kind != "raml" or objective.payoff == "reward"
+        return (rewarded and self.reward != RewardConfig()) or any(
+            getattr(objective, name) != getattr(defaults, name) for name in ours
+        )
 
 
 def read(path: Path | str, settings: Sequence[str] = ()) -> Config:

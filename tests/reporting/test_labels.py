@@ -4,7 +4,7 @@ import pytest
 
 from bangbang import config as configs
 from bangbang.config import Config
-from bangbang.reporting.labels import is_own, name_of
+from bangbang.reporting.labels import name_of
 
 SPG = ("objective.kind=bbspg", "objective.p_drop=0.6")
 
@@ -29,4 +29,4 @@ SPG = ("objective.kind=bbspg", "objective.p_drop=0.6")
 )
 def test_names_and_marks(settings: tuple[str, ...], name: str, own: bool) -> None:
     config = configs.override(Config(), list(settings))
-    assert (name_of(config), is_own(config)) == (name, own)
+    assert (name_of(config), config.is_own) == (name, own)

@@ -7,7 +7,6 @@ import pytest
 
 from bangbang import config as configs
 from bangbang.cli.main import main, verb_parser
-from bangbang.reporting.labels import is_own
 from bangbang.reproduction import BUDGETS, METHODS, TASKS, make_plan, read_budget
 from bangbang.reproduction.budgets import FOLDER, budget_file
 from bangbang.reproduction.plan import changes
@@ -23,14 +22,14 @@ def test_runs_differ_in_the_objective_alone(task: str, budget: str) -> None:
     assert len(plan.trainings) == 2 * len(METHODS)
     for training in plan.trainings:
         apart = {key for key in configs.differences(plan.config, training.config) if not key.startswith("objective.")}
-        assert apart <= (OWN | {"reward.length"} if is_own(training.config) else OWN)
+        assert apart <= (OWN | {"reward.length"} if training.config.is_own else OWN)
         assert training.config.training.max_steps == plan.config.training.max_steps
         assert training.config.training.seed == training.seed
 
 
 def test_the_papers_rows_are_there() -> None:
     plan = make_plan("headlines", "small", read_budget("headlines", "", "small"), Path("out"))
-    paper = {each.method.label: each.config for each in plan.trainings if not is_own(each.config)}
+    paper = {each.method.label: each.config for each in plan.trainings if not each.config.is_own}
     assert list(paper) == ["MLE", "RAML", "PG", "PG from MLE", "SPG 0.2", "SPG 0.4", "SPG 0.6", "SPG 0.8"]
     kinds = [config.objective.kind for config in paper.values()]
     assert kinds == ["mle", "raml", "pg", "pg", "bbspg", "bbspg", "bbspg", "bbspg"]
@@ -42,7 +41,7 @@ def test_the_papers_rows_are_there() -> None:
 
 def test_our_rows() -> None:
     config = read_budget("headlines", "", "small", ["training.max_steps=1000"])
-    ours = [each for each in make_plan("headlines", "small", config, Path("out")).trainings if is_own(each.config)]
+    ours = [each for each in make_plan("headlines", "small", config, Path("out")).trainings if each.config.is_own]
     by_name = {each.method.name: each.config for each in ours}
     assert by_name["spg-0.4-late"].objective.p_drop_delay == 500
     assert by_name["spg-0.4-late"].reward.length == 0.0

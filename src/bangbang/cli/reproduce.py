@@ -108,11 +108,7 @@ def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) ->
     from bangbang.reporting import LabelledRun, report, table
     from bangbang.reporting.evaluation import lines_to_decode
 
-    runs = [
-        LabelledRun(training.folder, training.method.label)
-        for training in plan.trainings
-        if training.name in done
-    ]
+    runs = [LabelledRun(training.folder, training.method.label) for training in plan.trainings if training.name in done]
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("decoding test splits", total=sum(map(lines_to_decode, runs)))
         results = report(

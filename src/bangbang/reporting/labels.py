@@ -1,12 +1,11 @@
 """Labels of rows where none are given: the objective as the paper names it, and what else tells runs apart."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bangbang import config as configs
-from bangbang.config import Config, ObjectiveConfig, RewardConfig
+from bangbang.config import Config
 from bangbang.errors import InputError
 from bangbang.reporting.evaluation import LabelledRun
 from bangbang.training import Run
@@ -14,8 +13,6 @@ from bangbang.training import Run
 NAMES = {"mle": "MLE", "raml": "RAML", "pg": "PG", "spg": "SPG W={weight:g}", "bbspg": "SPG {p_drop:g}"}
 # settings in which two runs of one row may differ
 APART = {"training.seed", "training.init", "data.cache"}
-# of [objective]: what the paper chooses among. Its other settings, and the [reward] table, are the defaults.
-PAPERS = {"kind", "p_drop", "reward_weight", "samples", "weight_by_reward", "tau"}
 
 
 def label_runs(folders: Sequence[Path]) -> list[LabelledRun]:
@@ -31,21 +28,6 @@ def label_runs(folders: Sequence[Path]) -> list[LabelledRun]:
         LabelledRun(folder, told_apart(kind, firsts[kind["label"]]))
         for folder, kind in zip(folders, kinds, strict=True)
     ]
-
-
-def is_own(config: Config) -> bool:
-    """Whether a run is trained by what the paper does not have: a schedule, `Length`, another reward, ..."""
-    objective, reward = config.objective, config.reward
-    if objective.kind == "mle":
-        return False
-    defaults = ObjectiveConfig()
-    changed = any(
-        getattr(objective, field.name) != getattr(defaults, field.name)
-        for field in dataclasses.fields(objective)
-        if field.name not in PAPERS
-    )
-    rewarded = objective.kind != "raml" or objective.payoff == "reward"
-    return changed or (rewarded and reward != RewardConfig())
 
 
 def name_of(config: Config) -> str:

@@ -19,7 +19,6 @@ from bangbang.metrics.comparison import compare_statistics
 from bangbang.metrics.metric import Array
 from bangbang.reporting.evaluation import Evaluation, LabelledRun, Outputs
 from bangbang.reporting.history import read_history
-from bangbang.reporting.labels import is_own
 from bangbang.reporting.results import Difference, Row, RunFacts, Score, Side
 from bangbang.training import Run
 from bangbang.training.scoring import RESAMPLING
@@ -72,7 +71,7 @@ def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> l
     return [
         Row(
             label=each.label,
-            extension=any(map(is_own, each.configs)),
+            extension=any(config.is_own for config in each.configs),
             objective=each.configs[0].objective.kind,
             p_drop=each.configs[0].objective.p_drop if each.configs[0].objective.kind == "bbspg" else None,
             with_dup=side_of(each.label, sides[0][each.label], statistics[0], metric, baselines),

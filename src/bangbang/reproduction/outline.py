@@ -6,7 +6,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bangbang.reporting.labels import is_own
 from bangbang.reproduction.plan import Plan, Training
 from bangbang.reproduction.standing import Standing, standing
 
@@ -38,7 +37,7 @@ class Outline(NamedTuple):
             {
                 "name": training.name,
                 "label": training.method.label,
-                "extension": is_own(training.config),
+                "extension": training.config.is_own,
                 "seed": training.seed,
                 "steps": training.config.training.max_steps,
                 "after": training.after,
@@ -56,7 +55,7 @@ class Outline(NamedTuple):
         for column in ("row", "run", "steps", "stands"):
             grid.add_column(column, justify="right" if column == "steps" else "left")
         for training, stands in self.rows:
-            label = training.method.label + (" (ours)" if is_own(training.config) else "")
+            label = training.method.label + (" (ours)" if training.config.is_own else "")
             grid.add_row(label, training.name, f"{training.config.training.max_steps:,}", state(training, stands))
         left = self.seconds
         known = "not known before the first checkpoint" if left is None else f"about {left / 60:.0f} minutes"
