@@ -53,17 +53,20 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     steps = {name: contender.step for name, contender in contenders.items()}
     # the naive way needs no other products than ours
     products = {f"{name} products": record(steps[name]) for name in steps if name != "naive"}
+    recorded = {f"{name} products": contenders[name].positions[-1] for name in steps if name != "naive"}
     seconds = medians({**steps, **products}, arguments.repeats, warmup=1)
     result: dict[str, Any] = {}
     for name, contender in contenders.items():
         needed_by = f"{'bbspg' if name == 'naive' else name} products"
         needed, positions = seconds.get(needed_by), contender.positions_per_step()
+        # the products are those of one step, whose samples may be longer or shorter than the mean
+        scale = positions / recorded.get(needed_by, positions)
         result[name] = {
             "seconds_per_step": seconds[name],
             "positions": positions,
             "seconds_per_position": seconds[name] / positions,
-            "bound_share": None if needed is None else needed / seconds[name],
-            "gflop": None if needed is None else products[needed_by].flops / 1e9,
+            "bound_share": None if needed is None else scale * needed / seconds[name],
+            "gflop": None if needed is None else scale * products[needed_by].flops / 1e9,
             "extra_memory_mb": None if arguments.no_memory else extra_megabytes(name, arguments),
         }
     if "mle" in result:
