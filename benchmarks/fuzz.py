@@ -26,6 +26,8 @@ from bangbang import config as configs
 from bangbang.config import Config, DataConfig, ModelConfig, OptimizerConfig, VocabularyConfig
 from bangbang.data import Corpus, Vocabulary, batches, prepare
 from bangbang.errors import InputError
+from bangbang.reporting.history import read_history
+from bangbang.reproduction.standing import latest
 from bangbang.training import checkpoint, journal, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.optimizer import build_optimizer
@@ -69,7 +71,8 @@ class Ground:
             self.run.origin,
         )
         self.metrics = self.run.folder / "metrics.jsonl"
-        records = [{"kind": kind, "step": step, "loss": 0.5} for step in range(1, 6) for kind in ("train", "valid")]
+        numbers = dict.fromkeys(("loss", "seconds", "examples_per_second", "rouge-1", "rouge-2", "rouge-l"), 0.5)
+        records = [{"kind": kind, "step": step, **numbers} for step in range(1, 6) for kind in ("train", "valid")]
         self.metrics.write_text("".join(json.dumps(record) + "\n" for record in records))
         Vocabulary.train(("ab ab abc", "abc"), VocabularyConfig("bpe", size=262)).save(folder / "pieces.json")
 
@@ -95,7 +98,7 @@ class Ground:
                 (damaged,),
                 lambda: self.read_pairs(self.folder / "rows.parquet"),
             ),
-            "metrics": (self.metrics, (damaged, absurd_line), lambda: journal.cut_back(self.metrics, 3)),
+            "metrics": (self.metrics, (damaged, absurd_line), self.read_metrics),
             **self.captions.targets(),
         }
 
@@ -104,6 +107,13 @@ class Ground:
         configs.dumps(run.config)
         run.outline()
         run.load_model()
+
+    def read_metrics(self) -> None:
+        latest(self.run.folder, "rouge-l")
+        sound = self.metrics.read_bytes()
+        journal.cut_back(self.metrics, 3)
+        self.metrics.write_bytes(sound)
+        read_history(self.run.folder, self.config)
 
     def read_run(self) -> None:
         run = Run.open(self.run.folder)

@@ -56,7 +56,9 @@ def test_the_journal_is_read_while_it_is_written(tmp_path: Path) -> None:
     assert latest(tmp_path, "rouge-l") == Latest(0, None)
     lines = ['{"kind": "train", "step": 20, "loss": 1}', '{"kind": "valid", "step": 20, "rouge-l": 7.5}']
     (tmp_path / "metrics.jsonl").write_text(
-        "\n".join([*lines, '{"kind": "train", "step": 30, "loss": 1}', '{"kind": "tr'])
+        "\n".join(
+            [*lines, '{"step": Infinity}', "[" * 30_000, '{"kind": "train", "step": 30, "loss": 1}', '{"kind": "tr']
+        )
     )
     assert latest(tmp_path, "rouge-l") == Latest(30, 7.5)
     assert last_lines(tmp_path / "metrics.jsonl", 1) == ['{"kind": "tr']

@@ -43,7 +43,7 @@ def read_history(folder: Path, config: Config) -> History:
         ]
         rates = [float(line["examples_per_second"]) for line in lines if line["kind"] == "train"]
         seconds = max(float(line["seconds"]) for line in lines)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path}: damaged, or without a validation ({error})") from None
     if not validations:
         raise InputError(f"{path}: has no validation; train until there is one, `training.validate_every` steps")

@@ -46,8 +46,8 @@ def latest(folder: Path, metric: str) -> Latest:
             record = json.loads(line)
             step = int(record["step"])
             score = float(record[metric]) if record["kind"] == "valid" else score
-        except (ValueError, KeyError, TypeError):
-            continue  # the line is being written
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            continue  # the line is being written, or damaged
     return Latest(step, score)
 
 
