@@ -57,9 +57,11 @@ def results_of(
     # where there is none of the baselines, the first row is the one to beat
     baselines = [label for label in baseline if label in labels] or labels[:1]
     first, config = groups[0].members[0], groups[0].configs[0]
+    opened = Run.open(first.run.folder)
     return Results(
         title=title,
-        task="captions" if Run.open(first.run.folder).image_features else "headlines",
+        task="captions" if opened.image_features else "headlines",
+        caveat=opened.caveat,
         main=main_score(metric),
         scores=list(metric.names),
         examples=len(first.sources),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bangbang.reporting.history import Point
-from bangbang.training import Run
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,8 @@ class Results:
     """Labels that rows are compared with, as far as there are such rows."""
     corpus: dict[str, str]
     """Its name and fingerprint."""
+    caveat: str
+    """What is to be said of it wherever results are shown."""
     signature: str
     versions: dict[str, str]
     commands: list[str]
@@ -103,14 +104,9 @@ class Results:
     def row(self, label: str) -> Row:
         return next(row for row in self.rows if row.label == label)
 
-    @property
-    def caveat(self) -> str:
-        """What is to be said wherever they are shown; all runs have the same corpus."""
-        return Run.open(self.rows[0].runs[0].folder).caveat
-
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {**dataclasses.asdict(self), "caveat": self.caveat}
+        return dataclasses.asdict(self)
 
     def json(self) -> str:
         return json.dumps(self.plain(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
