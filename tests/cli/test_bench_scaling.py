@@ -2,8 +2,10 @@
 
 import argparse
 import json
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 from rich.console import Console
 
@@ -11,38 +13,50 @@ from bangbang.bench import processes, scaling
 from bangbang.cli.main import main
 
 
-@pytest.mark.parametrize("option", [["--processes", "1"], ["--processes", "2", "--steps", "10"]])
+@pytest.mark.parametrize("option", [["--processes", "1"], ["--processes", "2", "--rounds", "0"]])
 def test_too_little_to_measure_is_refused(
     tiny_config: Path, option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench", "scaling", "--config", str(tiny_config), *option]) == 2
-    assert "--processes must be at least 2 and --steps above 10" in capsys.readouterr().err
+    assert "--processes must be at least 2 and --rounds at least 1" in capsys.readouterr().err
 
 
-def test_the_rate_leaves_out_the_first_intervals(tiny_config: Path, tmp_path: Path) -> None:
-    import statistics
-
-    arguments = argparse.Namespace(config=tiny_config, set=[], steps=20)
-    rate = processes.throughput(arguments, "bbspg", tmp_path / "run", 1)
-    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    rates = [line["examples_per_second"] for line in lines if line["kind"] == "train"]
-    assert len(rates) == 4 and rate == statistics.median(rates[2:])
+def test_the_speedup_is_the_median_of_the_rounds() -> None:
+    result = processes.speedup([(100.0, 180.0), (50.0, 60.0), (100.0, 150.0)])
+    assert result == {"speedup": 1.5, "one": 100, "all": 150, "rounds": [1.8, 1.2, 1.5]}
 
 
-def test_two_processes_are_measured_against_one(
-    tiny_config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_run_works_in_its_turns_only_and_leaves_out_the_interval_of_the_pause(
+    tiny_config: Path, tmp_path: Path
 ) -> None:
-    def throughput(arguments: argparse.Namespace, kind: str, run: Path, count: int) -> float:
-        return measured(arguments, kind, run, count) if count > 1 else 100.0  # one process is the test above
+    arguments = argparse.Namespace(config=tiny_config, set=[])
+    with processes.PacedRun(arguments, "bbspg", tmp_path / "run", 1) as run:
+        before = len(run.intervals())
+        time.sleep(0.5)
+        assert len(run.intervals()) == before
+        rate = run.turn()
+        after = run.intervals()
+        time.sleep(0.5)
+        assert len(run.intervals()) <= len(after) + 1  # one line may have been written before the pause took hold
+        pid = run.job.pid
+    assert len(after) >= before + 1 + processes.TURN
+    of_the_turn = after[before + 1 : before + 1 + processes.TURN]
+    assert min(of_the_turn) * 0.9 < rate < max(after[before + 1 :]) * 1.1
+    assert after[before] < min(of_the_turn)  # 0.5 s lie in it, and a step takes milliseconds
+    assert not psutil.pid_exists(pid)
 
-    measured = processes.throughput
-    monkeypatch.setattr(processes, "throughput", throughput)
-    sizes = ["--config", str(tiny_config), "--steps", "11", "--rounds", "1"]
+
+def test_two_processes_are_measured_against_one(tiny_config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--config", str(tiny_config), "--rounds", "1", "--objectives", "mle"]
     assert main(["bench", "scaling", "--processes", "2", *sizes, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    for kind in ("mle", "bbspg"):
-        assert result[kind]["all"] > 0 and result[kind]["one"] == 100
-        assert result[kind]["speedup"] == result[kind]["rounds"][0] == result[kind]["all"] / 100
+    result = json.loads(capsys.readouterr().out)["mle"]
+    assert result["speedup"] == result["rounds"][0] == result["all"] / result["one"] > 0
+
+
+def test_a_run_that_fails_is_an_error_that_says_why(tiny_config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "scaling", "--processes", "2", "--config", str(tiny_config), "--set", "training.init=nowhere"]
+    assert main(command) == 2
+    assert "a run of 1 process(es) failed" in capsys.readouterr().err
 
 
 def test_the_table_names_every_objective() -> None:

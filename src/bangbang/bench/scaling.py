@@ -10,7 +10,7 @@ examples:
   bangbang bench scaling --plot growth.png
   bangbang bench scaling --vocabs 10000 50000 220000 --dim 512 --batches --lengths --json
   bangbang bench scaling --processes 2 --json
-  bangbang bench scaling --processes 2 --config configs/headlines-docstrings.toml --objectives mle --steps 40
+  bangbang bench scaling --processes 2 --config configs/headlines-docstrings.toml --objectives mle --rounds 5
 """
 
 import argparse
