@@ -51,6 +51,7 @@ def test_two_processes_are_measured_against_one(tiny_config: Path, capsys: pytes
     assert main(["bench", "scaling", "--processes", "2", *sizes, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["mle"]
     assert result["speedup"] == result["rounds"][0] == result["all"] / result["one"] > 0
+    assert result["stolen"] >= 0
 
 
 def test_a_run_that_fails_is_an_error_that_says_why(tiny_config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,11 +61,11 @@ def test_a_run_that_fails_is_an_error_that_says_why(tiny_config: Path, capsys: p
 
 
 def test_the_table_names_every_objective() -> None:
-    row = {"speedup": 1.8, "one": 100.0, "all": 180.0, "rounds": [1.8]}
+    row = {"speedup": 1.8, "one": 100.0, "all": 180.0, "rounds": [1.8], "stolen": 0.034}
     console = Console(width=100)
     with console.capture() as captured:
         console.print(scaling.table({"processes": 2, "torch": "2", "mle": row, "bbspg": row}))
-    assert "bbspg" in captured.get() and "1.80" in captured.get()
+    assert "bbspg" in captured.get() and "1.80" in captured.get() and "3.4%" in captured.get()
 
 
 SMALL = ["--batches", "2", "4", "--lengths", "3", "--vocabs", "50", "--batch", "4", "--vocab", "60", "--dim", "8"]

@@ -4,10 +4,13 @@ Each process takes batches of the config's size, so that N processes see N times
 process and one with N are both under way and take turns of a few seconds: while one trains, the other is suspended.
 Cores of a shared machine may change their speed by a third within a minute; so both runs see the same of it. A round is
 a turn of each; its speedup is the quotient of their examples per second, and the median over rounds is reported. Needs
-as many idle cores as processes. The corpus is made first if it is not there.
+as many idle cores as processes: processes that wait for each other at every step lose what any core loses. `stolen` is
+what a virtual machine's host took from its cores meanwhile, as a share of one core. The corpus is made first if it is
+not there.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -56,8 +59,16 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 PacedRun(arguments, kind, Path(folder) / f"{kind}-one", 1) as one,
                 PacedRun(arguments, kind, Path(folder) / f"{kind}-all", arguments.processes) as every,
             ):
-                result[kind] = speedup([(one.turn(), every.turn()) for _ in range(arguments.rounds)])
+                began, before = time.monotonic(), stolen_seconds()
+                rounds = [(one.turn(), every.turn()) for _ in range(arguments.rounds)]
+                stolen = (stolen_seconds() - before) / (time.monotonic() - began)
+                result[kind] = {**speedup(rounds), "stolen": stolen}
     return result
+
+
+def stolen_seconds() -> float:
+    """How long the cores of a virtual machine had work and were not let run, in all; 0 where that is not known."""
+    return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
 def speedup(rounds: list[tuple[float, float]]) -> dict[str, Any]:
@@ -105,7 +116,8 @@ class PacedRun:
     def __exit__(self, *reason: object) -> None:
         # the parent last: else its children would no longer be known as such
         for process in reversed(self.job_processes()):
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         self.job.wait()
 
     def turn(self) -> float:
@@ -148,9 +160,11 @@ def table(result: dict[str, Any]) -> "RenderableType":
     from rich.table import Table
 
     grid = Table(title=f"one process and {result['processes']}, one thread each", title_justify="left")
-    for name in ("objective", "one: examples/s", "all: examples/s", "speedup"):
+    for name in ("objective", "one: examples/s", "all: examples/s", "speedup", "stolen"):
         grid.add_column(name, justify="left" if name == "objective" else "right")
     for kind, row in result.items():
         if isinstance(row, dict):
-            grid.add_row(kind, f"{row['one']:.0f}", f"{row['all']:.0f}", f"{row['speedup']:.2f}")
+            grid.add_row(
+                kind, f"{row['one']:.0f}", f"{row['all']:.0f}", f"{row['speedup']:.2f}", f"{row['stolen']:.1%}"
+            )
     return grid
