@@ -44,6 +44,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
         stream.write(content.encode() if isinstance(content, str) else content)
 
 
+def check_place(path: Path) -> None:
+    """An InputError if a file cannot be made at `path`: said before the long work whose result it is to hold."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path}: cannot be written; {path.parent} is not a folder, or is read-only")
+
+
 @contextmanager
 def whole_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     """A temporary folder that becomes `folder` if the block succeeds, and is removed otherwise.

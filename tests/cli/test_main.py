@@ -77,9 +77,10 @@ def test_evaluate_writes_outputs(tiny_run: Path, tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("name", ["missing/outputs.txt", "file/outputs.txt", "folder"])
-def test_outputs_that_cannot_be_written_are_named(
-    tiny_run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+def test_outputs_that_cannot_be_written_are_named_before_anything_is_decoded(
+    tiny_run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delattr("bangbang.training.evaluation.decode_run")
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     assert main(["evaluate", str(tiny_run), "--limit", "2", "--out", str(tmp_path / name)]) == 2

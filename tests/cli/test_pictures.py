@@ -92,7 +92,8 @@ def test_a_page_that_cannot_be_written_is_named(
 ) -> None:
     file, page = next((shapes_run.parent / "scenes").glob("*.png")), tmp_path / "missing/page.html"
     assert main(["generate", str(shapes_run), "--image", str(file), "--html", str(page)]) == 2
-    assert capsys.readouterr().err == f"bangbang: error: {page}: No such file or directory\n"
+    message = f"bangbang: error: {page}: cannot be written; {page.parent} is not a folder, or is read-only\n"
+    assert capsys.readouterr().err == message
 
 
 def test_options_that_do_not_go_together(

@@ -66,6 +66,14 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread_of_trainings() -> Iterator[None]:
+    """Trainings take as many threads as the environment says, and only with as many are weights the same to the bit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        yield
+
+
 @pytest.fixture(scope="module")
 def out(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reproduction that was killed once and interrupted once, and is then trained to the end."""

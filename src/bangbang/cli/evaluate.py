@@ -54,7 +54,7 @@ def systems(base: "DecodingConfig", side_by_side: bool) -> dict[str, "DecodingCo
 
 def run(arguments: argparse.Namespace) -> int:
     from bangbang.errors import InputError
-    from bangbang.files import write_whole
+    from bangbang.files import check_place, write_whole
     from bangbang.training import Run
     from bangbang.training.evaluation import headline_words, lead_words
     from bangbang.training.scoring import scorer_for
@@ -64,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = systems(decoding_config(opened.config.decoding, arguments), arguments.side_by_side)
     if arguments.out and len(chosen) > 1:
         raise InputError("--out takes the outputs of one way of decoding; leave out --side-by-side")
+    if arguments.out:
+        check_place(arguments.out)
     corpus = opened.corpus()
     split, scorer = corpus.split(arguments.split), scorer_for(opened.config)
     decoded = decode_all(opened, split, chosen, arguments)

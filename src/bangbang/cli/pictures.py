@@ -38,9 +38,11 @@ class Said(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """`bangbang generate RUN [RUN ...] --image FILE [FILE ...]`."""
     from bangbang.features import open_encoder
-    from bangbang.files import write_whole
+    from bangbang.files import check_place, write_whole
     from bangbang.training import Run
 
+    if arguments.html:
+        check_place(arguments.html)
     runs = [Run.open(folder) for folder in arguments.runs]
     encoders = {name: open_encoder(name) for name in {encoder_name(each, arguments.encoder) for each in runs}}
     pictures, unreadable = read_pictures(image_files(arguments.image), encoders)
