@@ -143,6 +143,9 @@ class ObjectiveConfig:
     """J, targets drawn for each example."""
     ties: Literal["model", "reference"] = "model"
     """bbspg: who chooses among tokens of equal increment, the model or the reference's order."""
+    ends: Literal["open", "reference"] = "open"
+    """spg and bbspg: how far samples go, to data.max_target_length, or no further than the reference: what is not over
+    by then gets its `</s>` there."""
     temperature: float = 1.0
     """bbspg: of the model, where it chooses alone."""
     top_k: int = 0

@@ -21,9 +21,10 @@ HALF = Settings(p_drop=0.5)
 FINITE = Settings(p_drop=0.3, rules=Rules(weight=8.0))
 IN_ORDER = Settings(p_drop=0.5, rules=Rules(ties="reference"))
 COOL = Settings(p_drop=0.5, weight_by_reward=False, rules=Rules(temperature=0.7, top_k=5))
+WITH_Y = Settings(p_drop=0.5, ends="reference")
 SEEDS = range(1, 8)
 every_setting = pytest.mark.parametrize(
-    "settings", [HALF, FINITE, IN_ORDER, COOL], ids=["half", "finite", "in order", "cool"]
+    "settings", [HALF, FINITE, IN_ORDER, COOL, WITH_Y], ids=["half", "finite", "in order", "cool", "ends"]
 )
 
 
@@ -49,6 +50,19 @@ def test_it_is_the_target_that_training_draws_with_its_loss(subject: Subject, se
 def test_the_model_has_no_dropout(subject: Subject) -> None:
     assert subject.run.config.model.dropout > 0 and not subject.decoder.model.training
     assert trace(subject, HALF, 1) == trace(subject, HALF, 1)
+
+
+def test_an_end_that_the_reference_gives_is_told_as_such(subject: Subject) -> None:
+    length, given = len(subject.y[0]), 0
+    for found in traces(subject, WITH_Y):
+        *before, last = found.steps
+        assert len(found.steps) <= length and last.id == EOS
+        assert all(step.chosen_by != "reference" for step in before)
+        assert (last.chosen_by == "reference") == (len(found.steps) == length)
+        given += last.chosen_by == "reference"
+        if last.chosen_by == "reference":
+            assert [each.proposal for each in last.candidates if each.chosen] == [1.0]
+    assert given > 0
 
 
 def test_in_loss_where_w_is_not_zero(subject: Subject) -> None:

@@ -25,6 +25,7 @@ from tests.oracles.enumeration import (
 
 Y = ((A, B, EOS),)
 TWO = ((A, B, EOS), (B, EOS))
+SHORT = ((B, EOS),)
 REWARD = Sum(RougeN(3), Dup(), Eos())
 STANDARD_ERRORS = 4.5  # of a mean: a false alarm in one of 150,000 coordinates
 
@@ -34,14 +35,14 @@ def references(several: tuple[tuple[int, ...], ...], rows: int) -> Tensor:
     return (padded[0] if len(several) == 1 else padded).expand(rows, *padded.shape[-2 if len(several) > 1 else -1 :])
 
 
-def exact_gradient(model: PrefixModel, p_drop: float, weight: float, by_reward: bool, several=Y) -> Tensor:
+def exact_gradient(model: PrefixModel, p_drop: float, weight: float, by_reward: bool, several=Y, end=None) -> Tensor:
     """Eq. 9 and 11 as sums over w and z: -Σ_w p(w) Σ_z q̃(z|w) c(z) Σ_{t: w_t ≠ 0} ∂log p(z_t | z_{1:t-1})."""
     value = torch.zeros((), dtype=torch.float64)
     for p_w, w in weight_vectors(p_drop, 1.0):
         weights = [weight if kept else 0.0 for kept in w]
         for z in sequences():
             c = main_reward(z, several) if by_reward else 1.0
-            q = q_tilde(model, z, several, weights) if p_w else 0.0
+            q = q_tilde(model, z, several, weights, end) if p_w else 0.0
             counted = [model.log_p(z[:t])[token] for t, token in enumerate(z) if w[t]]
             value = value - p_w * q * c * sum(counted, start=torch.zeros((), dtype=torch.float64))
     return gradient(value, model)
@@ -94,6 +95,19 @@ def test_monte_carlo_converges_to_the_exact_gradient(p_drop: float, weight: floa
     bound = STANDARD_ERRORS * drawn.std(0) / math.sqrt(len(drawn)) + 1e-12
     assert (error <= bound).all()
     assert bound.norm() < 0.6 * exact.norm()  # so that 0, or twice the gradient, would be noticed
+
+
+@pytest.mark.parametrize(("several", "end"), [(SHORT, 2), ((SHORT[0], (A, EOS)), 2)], ids=["one", "two references"])
+@pytest.mark.parametrize(("weight", "samples"), [(math.inf, 1), (3.0, 2)])
+def test_samples_that_end_with_the_reference_do_so_exactly(weight: float, samples: int, several, end: int) -> None:
+    model = PrefixModel()
+    exact = exact_gradient(model, 0.4, weight, True, several, end)
+    settings = Settings(0.4, samples, ends="reference", rules=Rules(weight))
+    drawn = torch.stack([estimate(model, settings, 400 // samples, seed, several) for seed in range(25)])
+    assert ((drawn.mean(0) - exact).abs() <= STANDARD_ERRORS * drawn.std(0) / 5 + 1e-12).all()
+    # what the same samples teach when they may go on is something else
+    apart = (drawn.mean(0) - exact_gradient(model, 0.4, weight, True, several)).abs()
+    assert (apart > 2 * STANDARD_ERRORS * drawn.std(0) / 5 + 1e-12).any()
 
 
 def test_the_error_falls_with_the_root_of_the_number_of_samples() -> None:

@@ -120,9 +120,14 @@ def q_step(model: PrefixModel, prefix: Tokens, references: Sequence[Tokens], w: 
     return dict(zip(scores, probabilities, strict=True))
 
 
-def q_tilde(model: PrefixModel, z: Tokens, references: Sequence[Tokens], w: Sequence[float]) -> float:
-    """q̃(z | w) = Π_t q̃(z_t | z_{1:t-1}, w_t)."""
-    return math.prod(q_step(model, z[:t], references, w[t])[token].item() for t, token in enumerate(z))
+def q_tilde(
+    model: PrefixModel, z: Tokens, references: Sequence[Tokens], w: Sequence[float], end: int | None = None
+) -> float:
+    """q̃(z | w) = Π_t q̃(z_t | z_{1:t-1}, w_t); where samples have an `end`, the token of that number is `</s>`."""
+    return math.prod(
+        float(token == EOS) if t + 1 == end else q_step(model, z[:t], references, w[t])[token].item()
+        for t, token in enumerate(z)
+    )
 
 
 def weight_vectors(p_drop: float, weight: float) -> list[tuple[float, tuple[float, ...]]]:

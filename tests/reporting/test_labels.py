@@ -23,6 +23,7 @@ SPG = ("objective.kind=bbspg", "objective.p_drop=0.6")
         ((*SPG, "objective.p_drop_delay=9"), "SPG 0.6 late", True),
         ((*SPG, "objective.p_drop_delay=9", "reward.length=1"), "SPG 0.6 late + Length", True),
         ((*SPG, "objective.p_drop_rise=9"), "SPG 0.6 rising", True),
+        ((*SPG, "objective.ends=reference"), "SPG 0.6 + Ends", True),
         ((*SPG, "reward.kind=cider-d"), "SPG 0.6", True),
         ((*SPG, "objective.temperature=0.5"), "SPG 0.6", True),
     ],

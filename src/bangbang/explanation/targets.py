@@ -15,7 +15,7 @@ from bangbang.explanation.methods import Methods
 from bangbang.explanation.subject import Subject
 from bangbang.objectives import Settings, draw
 from bangbang.objectives.raml import hamming_targets, reward_targets
-from bangbang.objectives.spg import bang_bang_weights
+from bangbang.objectives.spg import Guides, bang_bang_weights
 from bangbang.randomness import seed_for
 from bangbang.rewards import repeat
 from bangbang.symbols import EOS, PAD
@@ -87,7 +87,7 @@ def sampled(subject: Subject, settings: Settings, samples: int, generator: torch
         bang_bang_weights(coins, settings.p_drop),
         chances,
         settings.rules,
-        references.flatten(1).repeat(samples, 1) if settings.rules.ties == "reference" else None,
+        *Guides.of(references, settings._replace(samples=samples)),
     )
     return sample.tokens
 

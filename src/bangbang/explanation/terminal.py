@@ -11,7 +11,7 @@ from bangbang.explanation.targets import Targets
 from bangbang.explanation.trace import Candidate, Step, Trace
 from bangbang.objectives import Settings
 
-STYLES = {"reward": "dark_orange", "model": "dodger_blue1"}
+STYLES = {"reward": "dark_orange", "model": "dodger_blue1", "reference": "bold"}
 SHOWN = 3
 WIDE = 110  # columns of a terminal that has room for everything
 

@@ -137,7 +137,7 @@ class TraceView {
     const step = this.steps[t];
     this.track.querySelectorAll(".pill").forEach((each, place) => each.setAttribute("aria-pressed", String(place === t)));
     const text = element("div", "", element("h2", "", element("small", "", `token ${t + 1} of ${this.steps.length}`), step.token),
-      ...(step.in_loss ? this.sayReward(step) : this.sayModel(step)));
+      ...(step.chosen_by === "reference" ? this.sayEnd(step) : step.in_loss ? this.sayReward(step) : this.sayModel(step)));
     this.step.replaceChildren(text, this.candidateTable(step));
     this.place();
   }
@@ -160,16 +160,24 @@ class TraceView {
     if (this.finite) who.append(`Δr = ${signed(step.delta_r)} on top of ${pIs(step.probability)}.`);
     else if (step.tied) who.append(`${step.best_count} tokens add the most, Δr = ${signed(step.delta_r)}. Among these the model chose.`);
     else who.append(`no other token adds as much, Δr = ${signed(step.delta_r)}.`);
-    const loss = element("p", "say", "It is in the loss, weighted by ",
-      this.settings.weight_by_reward ? `R(z | y) = ${plain(this.target.loss_weight, 3)}` : "1",
-      `: training raises its probability, ${chance(step.probability)} now.`);
-    const said = [who, loss];
+    const said = [who, this.sayLoss(step)];
     if (step.reference !== step.token) {
       const there = step.reference === null ? "The reference has ended by now" : `The reference has “${step.reference}” here`;
       const asGood = step.candidates.some((each) => each.best && each.token === step.reference);
       said.push(element("p", "say faint", `${there}; ${asGood ? "that would be as good" : "after the tokens before it, another is worth more"}.`));
     }
     return said;
+  }
+
+  sayLoss(step) {
+    return element("p", "say", "It is in the loss, weighted by ",
+      this.settings.weight_by_reward ? `R(z | y) = ${plain(this.target.loss_weight, 3)}` : "1",
+      `: training raises its probability, ${chance(step.probability)} now.`);
+  }
+
+  sayEnd(step) {
+    const end = element("p", "say", "The reference ends here, and so does every target that has not ended yet.");
+    return [end, step.in_loss ? this.sayLoss(step) : element("p", "say faint", "Not in the loss.")];
   }
 
   sayModel(step) {

@@ -12,7 +12,7 @@ from torch import Tensor
 from bangbang.explanation.recording import Recording
 from bangbang.explanation.subject import Subject
 from bangbang.objectives import Rules, Settings, draw
-from bangbang.objectives.spg import bang_bang_weights, loss_weights
+from bangbang.objectives.spg import Guides, bang_bang_weights, loss_weights
 from bangbang.rewards import Increments, dense
 from bangbang.symbols import BOS, PAD
 
@@ -42,8 +42,8 @@ class Step(NamedTuple):
 
     token: str
     id: int
-    chosen_by: Literal["reward", "model"]
-    """`reward` where w_t = W, `model` where w_t = 0."""
+    chosen_by: Literal["reward", "model", "reference"]
+    """`reward` where w_t = W, `model` where w_t = 0; `reference` where samples end with the reference, and this did."""
     in_loss: bool
     tied: bool
     """Whether the reward found other tokens as good, so that the model chose among them."""
@@ -85,7 +85,7 @@ def trace(subject: Subject, settings: Settings, seed: int = 1) -> Trace:
     """Draw one target and tell how."""
     length, generator = subject.max_length, torch.Generator().manual_seed(seed)
     coins, chances = torch.rand(2, 1, length, generator=generator)
-    recording = Recording(subject.reward, subject.references)
+    recording, guides = Recording(subject.reward, subject.references), Guides.of(subject.references, settings)
     sample = draw(
         subject.decoder.rollout(length),
         subject.decoder.head,
@@ -93,12 +93,12 @@ def trace(subject: Subject, settings: Settings, seed: int = 1) -> Trace:
         bang_bang_weights(coins, settings.p_drop),
         chances,
         settings.rules,
-        subject.references.flatten(1) if settings.rules.ties == "reference" else None,
+        *guides,
     )
     z = sample.tokens[0][sample.tokens[0] != PAD]  # [T]
     log_p = all_log_probabilities(subject, z)  # [T, V]
     driven, tied = sample.driven[0], sample.tied[0]
-    teller = Teller(subject, settings.rules, recording)
+    teller = Teller(subject, settings.rules, recording, None if guides.ends is None else int(guides.ends))
     steps = [teller.step(t, int(z[t]), log_p[t], bool(driven[t]), bool(tied[t])) for t in range(len(z))]
     own = log_p.gather(1, z.unsqueeze(1)).squeeze(1)
     # a baseline is other samples' reward: a single one has none
@@ -130,15 +130,20 @@ def proposal(log_p: Tensor, delta_r: Tensor, z_t: int, driven: bool, rules: Rule
     if not math.isinf(rules.weight):
         return (log_p + rules.weight * delta_r).softmax(0)
     if rules.ties == "reference":
-        return torch.zeros_like(log_p).index_fill(0, torch.tensor(z_t), 1.0)
+        return one_hot(z_t, len(log_p))
     return log_p.masked_fill(delta_r < delta_r.max(), -torch.inf).softmax(0)
+
+
+def one_hot(token: int, size: int) -> Tensor:
+    return torch.zeros(size).index_fill(0, torch.tensor(token), 1.0)
 
 
 class Teller:
     """Puts what was recorded and what the model thinks into words."""
 
-    def __init__(self, subject: Subject, rules: Rules, recording: Recording) -> None:
-        self.subject, self.rules, self.recording = subject, rules, recording
+    def __init__(self, subject: Subject, rules: Rules, recording: Recording, end: int | None) -> None:
+        """`end`: the number, from 1, of the token that is `</s>` whatever the reward and the model say."""
+        self.subject, self.rules, self.recording, self.end = subject, rules, recording, end
         self.size = len(subject.run.vocabulary)
 
     def step(self, t: int, z_t: int, log_p: Tensor, driven: bool, tied: bool) -> Step:
@@ -146,13 +151,14 @@ class Teller:
         delta_r, p = dense(increments, self.size)[0], log_p.exp()
         known = torch.zeros_like(p, dtype=torch.bool).index_fill(0, increments.tokens[0], True)
         possible = torch.ones_like(known).index_fill(0, torch.tensor([PAD, BOS]), False)
-        q = proposal(log_p, delta_r, z_t, driven, self.rules)
+        given = t + 1 == self.end
+        q = one_hot(z_t, len(p)) if given else proposal(log_p, delta_r, z_t, driven, self.rules)
         best = (delta_r == delta_r[possible].max()) & possible
         shown = self.worth_showing(increments, delta_r, p, z_t, y[t] if t < len(y) else None)
         return Step(
             token=self.subject.word(z_t),
             id=z_t,
-            chosen_by="reward" if driven else "model",
+            chosen_by="reference" if given else "reward" if driven else "model",
             in_loss=driven,
             tied=tied,
             best_count=int(best.sum()),

@@ -38,10 +38,10 @@ class Objective:
 def method_settings(config: ObjectiveConfig, step: int) -> Settings:
     """PG is SPG with W = 0, weighted by R; SPG is bang-bang SPG with p_drop = 0 and a finite W."""
     if config.kind == "pg":
-        return Settings(0.0, config.samples, True, config.baseline, Rules(weight=0.0))
+        return Settings(0.0, config.samples, True, config.baseline, rules=Rules(weight=0.0))
     rules = Rules(config.reward_weight, config.ties, config.temperature, config.top_k)
     dropped = p_drop_at(config, step) if config.kind == "bbspg" else 0.0
-    return Settings(dropped, config.samples, config.weight_by_reward, config.baseline, rules)
+    return Settings(dropped, config.samples, config.weight_by_reward, config.baseline, config.ends, rules)
 
 
 def p_drop_at(config: ObjectiveConfig, step: int) -> float:

@@ -67,10 +67,12 @@ def draw(
     uniform: Tensor,
     rules: Rules,
     references: Tensor | None = None,
+    ends: Tensor | None = None,
 ) -> Sample:
     """One sequence per row: `driven` [B, T] is w_t ≠ 0, `uniform` [B, T] the random numbers of the choices.
 
-    `references` [B, S] are needed where ties go to the reference's order.
+    `references` [B, S] are needed where ties go to the reference's order. Where `ends` [B] are given, the token of that
+    number, counted from 1, is `</s>`; it is trained on as any other, where w_t ≠ 0.
     """
     rows = torch.arange(len(driven), device=driven.device)  # [R] the row of the sample that each of the rollout's is
     alive, last = torch.ones_like(rows, dtype=torch.bool), torch.full_like(rows, BOS)
@@ -78,7 +80,9 @@ def draw(
     for t in range(driven.shape[1]):
         features, increments = rollout.step(last), reward.increments()
         order = None if references is None else places_in(references, increments.tokens)
-        choice = choose(head, features, increments, alive, driven[:, t], uniform[:, t], rules, order)
+        ending = torch.zeros_like(alive) if ends is None else alive & (ends == t + 1)
+        choice = choose(head, features, increments, alive & ~ending, driven[:, t], uniform[:, t], rules, order)
+        choice = choice._replace(tokens=choice.tokens.masked_fill(ending, EOS))
         trace.add(choice)
         last = choice.tokens
         reward.advance(last)
@@ -93,6 +97,7 @@ def draw(
             reward, rows, last, alive = reward.select(kept), rows[kept], last[kept], alive[kept]
             driven, uniform = driven[kept], uniform[kept]
             references = None if references is None else references[kept]
+            ends = None if ends is None else ends[kept]
     if trace.noted:
         trace.file(rows, reward)
     return trace.sample()

@@ -23,6 +23,7 @@ class Settings(NamedTuple):
     samples: int = 1
     weight_by_reward: bool = True
     baseline: Literal["none", "others"] = "none"
+    ends: Literal["open", "reference"] = "open"
     rules: Rules = Rules()
 
 
@@ -44,6 +45,22 @@ def loss_weights(values: Tensor, settings: Settings) -> Tensor:
     return others_baseline(values, settings.samples) if settings.baseline == "others" else values
 
 
+class Guides(NamedTuple):
+    """What the references tell the sampler beside the reward, where the settings ask for it."""
+
+    order: Tensor | None  # [B·J, S] their tokens, in whose order ties go
+    ends: Tensor | None  # [B·J] |y|, `</s>` counted, of the longest: the last token of a sample
+
+    @classmethod
+    def of(cls, references: Tensor, settings: Settings) -> "Guides":
+        """`references`: [B, T] or [B, M, T]"""
+        order, lengths = references.flatten(1), (references != PAD).sum(-1).view(len(references), -1).amax(1)
+        return cls(
+            order.repeat_interleave(settings.samples, 0) if settings.rules.ties == "reference" else None,
+            lengths.repeat_interleave(settings.samples) if settings.ends == "reference" else None,
+        )
+
+
 def spg(
     decoder: Decoder,
     reward: Reward,
@@ -56,13 +73,13 @@ def spg(
 
     p_drop = 0 gives SPG (all positions count), and with an infinite W the arg-max of the reward at each step, which is
     maximum likelihood for rewards whose arg-max is the reference. W = 0 gives the policy gradient of Eq. 6.
-    `references`: token ids [B, T], or [B, M, T] with several for each example.
+    `references`: token ids [B, T], or [B, M, T] with several for each example. With `ends` of the reference, which the
+    paper does not have, a sample's `</s>` comes at |y| at the latest (of the longest, if there are several).
     """
     times, rows = settings.samples, len(references) * settings.samples
     repeated = decoder.repeat(times)
     rollout = repeated.rollout(max_length)
     coins, chances = torch.rand(2, rows, max_length, generator=generator).to(references.device)
-    in_order = references.flatten(1).repeat_interleave(times, 0) if settings.rules.ties == "reference" else None
     state = reward.start(references)
     sample = draw(
         rollout,
@@ -71,7 +88,7 @@ def spg(
         bang_bang_weights(coins, settings.p_drop),
         chances,
         settings.rules,
-        in_order,
+        *Guides.of(references, settings),
     )
     weights = loss_weights(sample.values[:, 0], settings)
     time, row = sample.driven.t().nonzero(as_tuple=True)  # time by time, as the rollout went

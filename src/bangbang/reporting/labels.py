@@ -38,6 +38,7 @@ def name_of(config: Config) -> str:
         name += (" late" if objective.p_drop_delay else "") + (" rising" if objective.p_drop_rise else "")
     if objective.kind in ("pg", "spg", "bbspg"):
         name += " + Length" if config.reward.length else ""
+        name += " + Ends" if objective.ends == "reference" and objective.kind != "pg" else ""
     return f"{name} from {origin(Path(config.training.init))}" if config.training.init else name
 
 
