@@ -32,6 +32,14 @@ def test_every_method_has_every_number(model: str, capsys: pytest.CaptureFixture
     assert needed[0] == pytest.approx(needed[1])
 
 
+def test_samples_may_end_with_the_references(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["step", *SMALL, "--methods", "mle", "bbspg", "--no-memory", "--repeats", "5", "--mean-length", "2"]
+    result = {ends: measured(capsys, *command, "--ends", ends) for ends in ("open", "reference")}
+    assert result["reference"]["shape"]["ends"] == "reference"
+    assert result["reference"]["bbspg"]["positions"] <= result["reference"]["mle"]["positions"]
+    assert result["reference"]["bbspg"]["positions"] < result["open"]["bbspg"]["positions"]
+
+
 def test_a_train_step_has_its_bound(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--batch", "4", "--units", "8", "--vocabulary", "50", "--source-length", "5", "--target-length", "4"]
     result = measured(capsys, "train-step", *sizes, "--repeats", "1")

@@ -35,7 +35,8 @@ class Contender:
             self.model.head.bias[EOS] += math.log(arguments.vocab / arguments.mean_length)
         self.optimizer = build_optimizer(self.model.parameters(), self.settings)
         self.batch = random_batch(arguments)
-        objective = ObjectiveConfig(kind="bbspg" if name == "naive" else name, p_drop=arguments.p_drop)
+        kind: Literal["mle", "bbspg", "pg"] = "bbspg" if name == "naive" else name
+        objective = ObjectiveConfig(kind=kind, p_drop=arguments.p_drop, ends=arguments.ends)
         self.learner = Learner(self.model, Objective(objective, REWARD, arguments.max_length)).train()
         self.number = 0
         self.positions: list[int] = []

@@ -10,6 +10,7 @@ examples:
   bangbang bench step
   bangbang bench step --vocab 50000 --dim 512 --batch 64 --p-drop 0.4 --json
   bangbang bench step --model show_and_tell --vocab 8854 --dim 512 --batch 25
+  bangbang bench step --ends reference --methods mle bbspg --no-memory
 """
 
 import argparse
@@ -19,7 +20,19 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 HELP = "a step by SPG against MLE, PG and the naive way"
-SHAPE = ("model", "vocab", "dim", "layers", "batch", "source_length", "max_length", "mean_length", "p_drop", "seed")
+SHAPE = (
+    "model",
+    "vocab",
+    "dim",
+    "layers",
+    "batch",
+    "source_length",
+    "max_length",
+    "mean_length",
+    "p_drop",
+    "ends",
+    "seed",
+)
 METHODS = ("mle", "bbspg", "naive", "pg")
 
 
@@ -33,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-length", type=int, default=15)
     parser.add_argument("--mean-length", type=float, default=8.0, help="of references and, about, of samples")
     parser.add_argument("--p-drop", type=float, default=0.4)
+    parser.add_argument(
+        "--ends",
+        choices=("open", "reference"),
+        default="open",
+        help="SPG's samples: open, or with references",
+    )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--no-memory", action="store_true", help="measure times alone")
     parser.add_argument("--repeats", type=int, default=9)
