@@ -1,6 +1,5 @@
 """`bangbang bench scaling` at small sizes: what is measured and shown; the numbers themselves want idle cores."""
 
-import argparse
 import json
 import time
 from pathlib import Path
@@ -9,7 +8,8 @@ import psutil
 import pytest
 from rich.console import Console
 
-from bangbang.bench import processes, scaling
+from bangbang.bench import processes, scaling, training
+from bangbang.bench.paced_run import TURN, PacedRun, Rounds
 from bangbang.cli.main import main
 
 
@@ -22,15 +22,14 @@ def test_too_little_to_measure_is_refused(
 
 
 def test_the_speedup_is_the_median_of_the_rounds() -> None:
-    result = processes.speedup([(100.0, 180.0), (50.0, 60.0), (100.0, 150.0)])
-    assert result == {"speedup": 1.5, "one": 100, "all": 150, "rounds": [1.8, 1.2, 1.5]}
+    result = processes.speedup(Rounds([(100.0, 180.0), (50.0, 60.0), (100.0, 150.0)], 0.01))
+    assert result == {"speedup": 1.5, "one": 100, "all": 150, "rounds": [1.8, 1.2, 1.5], "stolen": 0.01}
 
 
 def test_a_run_works_in_its_turns_only_and_leaves_out_the_interval_of_the_pause(
     tiny_config: Path, tmp_path: Path
 ) -> None:
-    arguments = argparse.Namespace(config=tiny_config, set=[])
-    with processes.PacedRun(arguments, "bbspg", tmp_path / "run", 1) as run:
+    with PacedRun(tiny_config, ["objective.kind=bbspg"], tmp_path / "run") as run:
         before = len(run.intervals())
         time.sleep(0.5)
         assert len(run.intervals()) == before
@@ -39,8 +38,8 @@ def test_a_run_works_in_its_turns_only_and_leaves_out_the_interval_of_the_pause(
         time.sleep(0.5)
         assert len(run.intervals()) <= len(after) + 1  # one line may have been written before the pause took hold
         pid = run.job.pid
-    assert len(after) >= before + 1 + processes.TURN
-    of_the_turn = after[before + 1 : before + 1 + processes.TURN]
+    assert len(after) >= before + 1 + TURN
+    of_the_turn = after[before + 1 : before + 1 + TURN]
     assert min(of_the_turn) * 0.9 < rate < max(after[before + 1 :]) * 1.1
     assert after[before] < min(of_the_turn)  # 0.5 s lie in it, and a step takes milliseconds
     assert not psutil.pid_exists(pid)
@@ -58,6 +57,23 @@ def test_a_run_that_fails_is_an_error_that_says_why(tiny_config: Path, capsys: p
     command = ["bench", "scaling", "--processes", "2", "--config", str(tiny_config), "--set", "training.init=nowhere"]
     assert main(command) == 2
     assert "a run of 1 process(es) failed" in capsys.readouterr().err
+
+
+def test_configs_are_measured_against_the_first(tiny_config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "training", str(tiny_config), str(tiny_config), "--rounds", "2"]
+    assert main([*command, "--json"]) == 0
+    first, second = (result := json.loads(capsys.readouterr().out))["runs"]
+    assert first["cost"] == 1 and first["rounds"] == [1, 1] and first["examples_per_second"] > 0
+    assert min(second["rounds"]) <= second["cost"] <= max(second["rounds"]) and second["cost"] > 0
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(training.table(result))
+    assert f"{second['cost']:.2f}×" in captured.get()
+
+
+def test_costs_are_medians_of_quotients() -> None:
+    result = training.compared(Path("c.toml"), [(100.0, 50.0), (90.0, 100.0), (100.0, 80.0)])
+    assert result == {"config": "c.toml", "examples_per_second": 80, "cost": 1.25, "rounds": [2.0, 0.9, 1.25]}
 
 
 def test_the_table_names_every_objective() -> None:

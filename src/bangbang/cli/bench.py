@@ -20,6 +20,7 @@ BENCHES = {
     "rewards": "bangbang.bench.rewards",
     "metrics": "bangbang.bench.metrics",
     "scaling": "bangbang.bench.scaling",
+    "training": "bangbang.bench.training",
 }
 
 
