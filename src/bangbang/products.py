@@ -1,31 +1,55 @@
-"""Products of a few rows with a large matrix, the way round that the machine does well.
+"""Products of a few rows with a matrix, the way round and by the library that does them well on CPUs.
 
-Samplers multiply, at every step, the rows that are still open with a weight matrix. MKL, the library of matrix products
-on CPUs, runs x Wᵀ with 9 to 63 rows in one thread whatever the number of threads; W xᵀ, the same numbers, runs in all
-of them and is two to three times as fast.
+Samplers multiply, at every step, the rows that are still open with weight matrices. MKL, which `torch.mm` calls, does
+x Wᵀ with up to 64 rows badly: on some machines in one thread whatever the number of threads, on others at half of the
+rate of W xᵀ, the same numbers, which in turn is fast for 16, 32, 48 and 64 columns alone, so that others are filled up
+with zeros. For the [V, D] weights of a vocabulary oneDNN, torch's other library, takes two thirds of the time of that.
 
 Shapes: n rows, K inputs, M outputs.
 """
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-FEW = range(16, 57)  # rows: with fewer or more, both ways take the same time
+FEW = range(2, 65)  # rows: a single one is bound by reading W, and more are multiplied as well the one way as the other
+LARGE = 2**20  # elements of W from which oneDNN is faster
+MKL_COLUMNS, ONEDNN_COLUMNS = 16, 8  # that are multiplied at once
+
+# F.linear by oneDNN. torch has no public name for it, nor every build the operator.
+onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
 
 
 def few_rows(rows: Tensor) -> bool:
-    return len(rows) in FEW and rows.device.type == "cpu" and torch.get_num_threads() > 1
+    return len(rows) in FEW and rows.device.type == "cpu"
+
+
+def filled_up(rows: Tensor, columns: int) -> Tensor:
+    """The rows and as many of zeros as make a multiple of `columns`, unless they are so few that it does not pay."""
+    missing = -len(rows) % columns
+    return F.pad(rows, (0, 0, 0, missing)) if missing and len(rows) > columns // 2 else rows
+
+
+def by_columns(rows: Tensor, weight: Tensor) -> Tensor | None:
+    """W x of each row x, [n, K], [M, K] → [n, M], laid out column by column; None where x Wᵀ is as good."""
+    if not few_rows(rows):
+        return None
+    if onednn_linear is not None and weight.numel() >= LARGE and weight.dtype == rows.dtype == torch.float32:
+        product: Tensor = onednn_linear(weight, filled_up(rows, ONEDNN_COLUMNS), None, "none", [], "")
+    elif torch.get_num_threads() > 1 and len(rows) > MKL_COLUMNS // 2:
+        product = torch.mm(weight, filled_up(rows, MKL_COLUMNS).t())
+    else:
+        return None
+    return product.t()[: len(rows)]
 
 
 def affine(rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor) -> Tensor:
     """W x + b of each row x, in `out`: [n, K], [M, K], [M] → [n, M]."""
-    if few_rows(rows):
-        return torch.add(torch.mm(weight, rows.t()).t(), bias, out=out)
-    return torch.addmm(bias, rows, weight.t(), out=out)
+    product = by_columns(rows, weight)
+    return torch.addmm(bias, rows, weight.t(), out=out) if product is None else torch.add(product, bias, out=out)
 
 
 def add_product(total: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
     """Adds W x of each row x to `total` [n, M], in place."""
-    if few_rows(rows):
-        return total.add_(torch.mm(weight, rows.t()).t())
-    return total.addmm_(rows, weight.t())
+    product = by_columns(rows, weight)
+    return total.addmm_(rows, weight.t()) if product is None else total.add_(product)

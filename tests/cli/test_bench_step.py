@@ -8,6 +8,7 @@ import torch
 
 from bangbang.bench.matrix_products import record
 from bangbang.cli.main import main
+from bangbang.products import LARGE, affine, onednn_linear
 
 SMALL = ["--vocab", "60", "--dim", "8", "--batch", "4", "--max-length", "6", "--mean-length", "4", "--repeats", "1"]
 KEYS = {
@@ -30,6 +31,13 @@ def test_every_method_has_every_number(model: str, capsys: pytest.CaptureFixture
         assert result[method]["positions"] > 0 and result[method]["bound_share"] > 0
     needed = [result[method]["gflop"] / result[method]["positions"] for method in ("naive", "bbspg")]
     assert needed[0] == pytest.approx(needed[1])
+
+
+def test_samples_of_a_model_that_knows_how_long_headlines_are_end_sooner(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["step", *SMALL, "--methods", "mle", "bbspg", "--no-memory", "--repeats", "5", "--max-length", "15"]
+    result = {lengths: measured(capsys, *command, "--lengths", lengths) for lengths in ("cold", "settled")}
+    assert result["settled"]["mle"]["positions"] == result["cold"]["mle"]["positions"]
+    assert result["settled"]["bbspg"]["positions"] < result["cold"]["bbspg"]["positions"]
 
 
 def test_samples_may_end_with_the_references(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,6 +68,16 @@ def test_operations_are_counted_for_every_kind_of_product() -> None:
     products()
 
 
+def test_products_by_onednn_are_run_as_such() -> None:
+    rows, weight = torch.randn(8, 64), torch.randn(LARGE // 64, 64)
+    out = torch.empty(8, len(weight))
+    products = record(lambda: affine(rows, weight, weight[:, 0], out))
+    ((left, right, _, by_onednn),) = products.calls
+    assert products.flops == 2 * 8 * LARGE and by_onednn == (onednn_linear is not None)
+    assert left.shape == weight.shape and right.shape == (rows.shape if by_onednn else rows.t().shape)
+    products()
+
+
 def test_the_products_alone_lie_densely_but_share_what_was_shared() -> None:
     wide, transposed = torch.randn(6, 10)[:, 2:6], torch.randn(3, 4).t()
 
@@ -67,7 +85,7 @@ def test_the_products_alone_lie_densely_but_share_what_was_shared() -> None:
         for _ in range(2):
             wide @ transposed
 
-    (left, right, out), (again, *_) = record(code).calls
+    (left, right, out, _), (again, *_) = record(code).calls
     assert left is again
     assert left.shape == (6, 4) and left.is_contiguous()
     assert right.shape == (4, 3) and right.stride() == (1, 4)

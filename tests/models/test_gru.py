@@ -58,7 +58,8 @@ def test_layer_equals_torch_with_packed_sequences(batch: int, time: int, inputs:
 
 
 @pytest.mark.parametrize("extra", [1, 5])
-def test_padding_changes_nothing_to_the_bit(extra: int) -> None:
+def test_padding_changes_nothing(extra: int) -> None:
+    """But the last bit, perhaps: some machines round a product's rows by how many there are."""
     torch.manual_seed(1)
     layer = random_layer(4, 8)
     x = torch.randn(3, 6, 4, dtype=torch.float64)
@@ -66,5 +67,5 @@ def test_padding_changes_nothing_to_the_bit(extra: int) -> None:
     padding = (torch.arange(6 + extra) >= 6).expand(3, -1)
     states, last = layer(x, torch.zeros(3, 6, dtype=torch.bool))
     padded_states, padded_last = layer(longer, padding)
-    assert torch.equal(states, padded_states[:, :6])
-    assert torch.equal(last, padded_last)
+    torch.testing.assert_close(padded_states[:, :6], states, rtol=0, atol=1e-15)
+    torch.testing.assert_close(padded_last, last, rtol=0, atol=1e-15)

@@ -30,9 +30,10 @@ class Contender:
         self.name, self.arguments, self.settings = name, arguments, OptimizerConfig(learning_rate=1e-12)
         torch.manual_seed(arguments.seed)
         self.model = build_model(arguments)
-        with torch.no_grad():
-            # `</s>` as likely as in a model that knows how long headlines are
-            self.model.head.bias[EOS] += math.log(arguments.vocab / arguments.mean_length)
+        if arguments.lengths == "settled":
+            with torch.no_grad():
+                # `</s>` as likely as in a model that knows how long headlines are
+                self.model.head.bias[EOS] += math.log(arguments.vocab / arguments.mean_length)
         self.optimizer = build_optimizer(self.model.parameters(), self.settings)
         self.batch = random_batch(arguments)
         kind: Literal["mle", "bbspg", "pg"] = "bbspg" if name == "naive" else name

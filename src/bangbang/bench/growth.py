@@ -64,7 +64,7 @@ def point(arguments: argparse.Namespace, axis: str, value: int) -> dict[str, Any
     shape = parser.parse_args(["--no-memory", "--methods", *METHODS])
     size = {**{name: getattr(arguments, name) for name in AXES}, axis: value}
     shape.vocab, shape.batch, shape.mean_length = size["vocab"], size["batch"], float(size["length"])
-    shape.max_length = LONGEST * size["length"]
+    shape.max_length, shape.lengths = LONGEST * size["length"], "settled"
     shape.dim, shape.p_drop, shape.repeats, shape.seed = (
         getattr(arguments, name) for name in ("dim", "p_drop", "repeats", "seed")
     )

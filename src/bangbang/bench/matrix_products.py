@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from bangbang.products import onednn_linear
+
 aten = torch.ops.aten
 # operation -> where its two factors stand among the arguments
 FACTORS = {
@@ -46,18 +48,26 @@ class Place(NamedTuple):
         return torch.randn([self.shape[dim] for dim in order]).permute(*(order.index(dim) for dim in range(len(order))))
 
 
+class Product(NamedTuple):
+    left: Place
+    right: Place  # transposed, if by oneDNN, as F.linear has it
+    out: Place
+    by_onednn: bool
+
+
 class Recorder(TorchDispatchMode):
     """Notes where the factors and the result of every matrix product lie."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.products: list[tuple[Place, Place, Place]] = []
+        self.products: list[Product] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func in FACTORS:
-            left, right = (args[place] for place in FACTORS[func])
-            self.products.append((Place.of(left), Place.of(right), Place.of(result)))
+        by_onednn = onednn_linear is not None and func is onednn_linear.default
+        if by_onednn or func in FACTORS:
+            left, right = (args[place] for place in ((0, 1) if by_onednn else FACTORS[func]))
+            self.products.append(Product(Place.of(left), Place.of(right), Place.of(result), by_onednn))
         return result
 
 
@@ -69,17 +79,18 @@ class Products:
     are the code's own doing, and no part of the bound.
     """
 
-    def __init__(self, recorded: list[tuple[Place, Place, Place]]) -> None:
-        buffers: dict[Place, Tensor] = {}
-        for place in {place for product in recorded for place in product}:
-            buffers[place] = place.dense()
-        self.calls = [tuple(buffers[place] for place in product) for product in recorded]
+    def __init__(self, recorded: list[Product]) -> None:
+        buffers = {place: place.dense() for product in recorded for place in product[:3]}
+        self.calls = [(*(buffers[place] for place in product[:3]), product.by_onednn) for product in recorded]
         # for each element of the result as many multiplications and additions as the left factor has columns
-        self.flops = sum(2 * out.shape.numel() * left.shape[-1] for left, _, out in recorded)
+        self.flops = sum(2 * product.out.shape.numel() * product.left.shape[-1] for product in recorded)
 
     def __call__(self) -> None:
-        for left, right, out in self.calls:
-            torch.matmul(left, right, out=out)
+        for left, right, out, by_onednn in self.calls:
+            if by_onednn and onednn_linear is not None:
+                onednn_linear(left, right, None, "none", [], "")  # it has no way to write into memory made beforehand
+            else:
+                torch.matmul(left, right, out=out)
 
 
 def record(code: Callable[[], object]) -> Products:

@@ -2,7 +2,9 @@
 
 All four train the same model on the same batch, turn by turn in one run. The naive way to do bang-bang SPG keeps all
 logits, draws noise of the vocabulary's size for every token, and runs the model a second time for the loss.
-`positions` are the tokens that were decoded, `</s>` included. `extra_memory_mb` is the peak above parameters, gradients
+`positions` are the tokens that were decoded, `</s>` included: an untrained model samples more of them than references
+have, and shares the encoder's cost among more; `--lengths settled` gives samples about the references' lengths, as in a
+trained one. `extra_memory_mb` is the peak above parameters, gradients
 and optimiser state, each method measured in a process of its own. `bound_share` is the time of the step's necessary
 matrix products alone, at the same shapes, over the step's; `gflop` is what these products compute.
 
@@ -10,6 +12,7 @@ examples:
   bangbang bench step
   bangbang bench step --vocab 50000 --dim 512 --batch 64 --p-drop 0.4 --json
   bangbang bench step --model show_and_tell --vocab 8854 --dim 512 --batch 25
+  bangbang bench step --lengths settled --methods mle bbspg
   bangbang bench step --ends reference --methods mle bbspg --no-memory
 """
 
@@ -29,6 +32,7 @@ SHAPE = (
     "source_length",
     "max_length",
     "mean_length",
+    "lengths",
     "p_drop",
     "ends",
     "seed",
@@ -44,7 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--source-length", type=int, default=30)
     parser.add_argument("--max-length", type=int, default=15)
-    parser.add_argument("--mean-length", type=float, default=8.0, help="of references and, about, of samples")
+    parser.add_argument("--mean-length", type=float, default=8.0, help="of references")
+    parser.add_argument(
+        "--lengths",
+        choices=("cold", "settled"),
+        default="cold",
+        help="samples: of an untrained model, which does not know when to end, or about as long as references",
+    )
     parser.add_argument("--p-drop", type=float, default=0.4)
     parser.add_argument(
         "--ends",
@@ -104,7 +114,10 @@ def table(result: dict[str, Any]) -> "RenderableType":
     from rich.table import Table
 
     shape = result["shape"]
-    title = f"vocabulary {shape['vocab']:,}, {shape['dim']} units, batch {shape['batch']}, p_drop {shape['p_drop']}"
+    title = (
+        f"vocabulary {shape['vocab']:,}, {shape['dim']} units, batch {shape['batch']}, "
+        f"p_drop {shape['p_drop']}, {shape['lengths']} lengths"
+    )
     grid = Table(title=title, title_justify="left")
     for name in (
         "method",
