@@ -17,7 +17,8 @@ LARGE = 2**20  # elements of W from which oneDNN is faster
 MKL_COLUMNS, ONEDNN_COLUMNS = 16, 8  # that are multiplied at once
 
 # F.linear by oneDNN. torch has no public name for it, nor every build the operator.
-onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
+has_onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if has_onednn else None
 
 
 def few_rows(rows: Tensor) -> bool:

@@ -80,8 +80,10 @@ class Products:
     """
 
     def __init__(self, recorded: list[Product]) -> None:
-        buffers = {place: place.dense() for product in recorded for place in product[:3]}
-        self.calls = [(*(buffers[place] for place in product[:3]), product.by_onednn) for product in recorded]
+        buffers = {place: place.dense() for place in {place for product in recorded for place in product[:3]}}
+        self.calls = [
+            (buffers[left], buffers[right], buffers[out], by_onednn) for left, right, out, by_onednn in recorded
+        ]
         # for each element of the result as many multiplications and additions as the left factor has columns
         self.flops = sum(2 * product.out.shape.numel() * product.left.shape[-1] for product in recorded)
 

@@ -69,8 +69,7 @@ def choose(
     in the reference.
     """
     driven = driven & alive
-    tokens = torch.full_like(driven, PAD, dtype=torch.long)
-    best, among_few, tied = None, torch.zeros_like(driven), torch.zeros_like(driven)
+    best: Best | None = None
     if math.isinf(rules.weight):
         best = arg_max_set(increments)
         size = best.candidates.sum(1)
@@ -78,7 +77,10 @@ def choose(
         among_few = driven & ~best.rest if rules.ties == "model" else driven & (size > 0)
         tied = several | (driven & best.rest)
         slot = choose_slot(head, features, increments, best.candidates, uniform, several & among_few, rules, order)
-        tokens = increments.tokens.gather(1, slot.unsqueeze(1)).squeeze(1).where(among_few, tokens)
+        tokens = increments.tokens.gather(1, slot.unsqueeze(1)).squeeze(1).where(among_few, PAD)
+    else:
+        among_few = tied = torch.zeros_like(driven)
+        tokens = torch.full_like(driven, PAD, dtype=torch.long)
     for rows, temperature, top_k in full_draws(alive, driven, among_few, rules):
         if len(rows) == 0:
             continue

@@ -80,9 +80,11 @@ def draw(
     for t in range(driven.shape[1]):
         features, increments = rollout.step(last), reward.increments()
         order = None if references is None else places_in(references, increments.tokens)
-        ending = torch.zeros_like(alive) if ends is None else alive & (ends == t + 1)
-        choice = choose(head, features, increments, alive & ~ending, driven[:, t], uniform[:, t], rules, order)
-        choice = choice._replace(tokens=choice.tokens.masked_fill(ending, EOS))
+        ending = None if ends is None else alive & (ends == t + 1)
+        choosing = alive if ending is None else alive & ~ending
+        choice = choose(head, features, increments, choosing, driven[:, t], uniform[:, t], rules, order)
+        if ending is not None:
+            choice = choice._replace(tokens=choice.tokens.masked_fill(ending, EOS))
         trace.add(choice)
         last = choice.tokens
         reward.advance(last)

@@ -43,23 +43,24 @@ class Dup(BaseReward):
 class DupState(State):
     def __init__(self, zeros: Tensor, vocabulary_size: int | None, references: References | None) -> None:
         super().__init__(torch.ones_like(zeros, dtype=torch.bool), vocabulary_size)
-        self.paid = zeros  # [B]
+        self.paid = self.nothing = zeros  # [B]
+        self.cost = zeros - 1  # [B]
         self.previous = torch.full_like(zeros, PAD, dtype=torch.long)  # [B], `<pad>` at first
         self.free = None if references is None else FreeRepeats(references)
 
     def penalty(self) -> Tensor:
         """What z_{t-1} would earn if it came again. [B]"""
         if self.t == 0:
-            return torch.zeros_like(self.paid)
+            return self.nothing
         penalized = self.alive if self.free is None else self.alive & ~self.free.has(self.previous)
-        return -penalized.to(self.paid.dtype)
+        return self.cost.where(penalized, 0)
 
     def increments(self) -> Increments:
-        return Increments(self.previous[:, None], self.penalty()[:, None], torch.zeros_like(self.paid))
+        return Increments(self.previous[:, None], self.penalty()[:, None], self.nothing)
 
     def follow(self, tokens: Tensor) -> None:
         again = tokens == self.previous
-        self.paid = self.paid + self.penalty() * again
+        self.paid = self.paid + self.penalty().where(again, 0)
         if self.free is not None:
             self.free.spend(tokens, again)
         self.previous = tokens
@@ -100,8 +101,8 @@ class LengthShaping(BaseReward):
         return LengthState(self, references)
 
     @abstractmethod
-    def due(self, t: int, lengths: Tensor) -> Tensor:
-        """Whether z_t is to be penalized, by each reference's |y|. [B, M]"""
+    def due(self, t: Tensor, lengths: Tensor) -> Tensor:
+        """Whether z_t is to be penalized, by each reference's |y|."""
 
 
 class Eos(LengthShaping):
@@ -109,7 +110,7 @@ class Eos(LengthShaping):
 
     on_end = True
 
-    def due(self, t: int, lengths: Tensor) -> Tensor:
+    def due(self, t: Tensor, lengths: Tensor) -> Tensor:
         return lengths > t
 
 
@@ -121,31 +122,33 @@ class Length(LengthShaping):
 
     on_end = False
 
-    def due(self, t: int, lengths: Tensor) -> Tensor:
+    def due(self, t: Tensor, lengths: Tensor) -> Tensor:
         return lengths <= t
 
 
 class LengthState(State):
     def __init__(self, reward: LengthShaping, references: References) -> None:
         super().__init__(torch.ones_like(references.lengths[:, 0], dtype=torch.bool), references.vocabulary_size)
-        self.reward = reward
-        self.references = references
-        self.weights = references.weights.to(references.dtype)  # [B, M]
-        self.paid = torch.zeros_like(self.weights[:, 0])  # [B]
-        self.penalized = (references.candidates == EOS) == reward.on_end  # [B, U]
+        self.on_end, self.candidates = reward.on_end, references.candidates
+        # after the longest reference nothing changes any more
+        times = torch.arange(1, references.tokens.shape[2] + 2, device=references.lengths.device)
+        due = reward.due(times, references.lengths[:, :, None]).to(references.dtype)
+        self.penalties = combine(-due, references.weights.to(references.dtype), reward.several)  # [B, T + 1]
+        self.paid = self.nothing = torch.zeros_like(self.penalties[:, 0])  # [B]
+        self.penalized = ((self.candidates == EOS) == self.on_end).to(references.dtype)  # [B, U]
 
     def penalty(self) -> Tensor:
         """What a token that is penalized would earn now. [B]"""
-        due = self.reward.due(self.t + 1, self.references.lengths) & self.alive[:, None]
-        return combine(-due.to(self.paid.dtype), self.weights, self.reward.several)
+        return self.penalties[:, min(self.t, self.penalties.shape[1] - 1)].where(self.alive, 0)
 
     def increments(self) -> Increments:
         penalty = self.penalty()
-        rest = torch.zeros_like(penalty) if self.reward.on_end else penalty
-        return Increments(self.references.candidates, self.penalized * penalty[:, None], rest)
+        rest = self.nothing if self.on_end else penalty
+        return Increments(self.candidates, self.penalized * penalty[:, None], rest)
 
     def follow(self, tokens: Tensor) -> None:
-        self.paid = self.paid + self.penalty() * ((tokens == EOS) == self.reward.on_end)
+        penalized = tokens == EOS if self.on_end else tokens != EOS
+        self.paid = self.paid + self.penalty().where(penalized, 0)
 
     def value(self) -> Tensor:
         return self.paid

@@ -119,7 +119,7 @@ class ScoredState(State):
 
     def increments(self) -> Increments:
         gains = self.combined(self.next_scores()) - self.combined(self.scores)[:, None]  # [B, U + 1]
-        gains = (equal_if_close(gains) * self.alive[:, None]).to(self.references.dtype)
+        gains = equal_if_close(gains).where(self.alive[:, None], 0).to(self.references.dtype)
         return Increments(self.tokens(), gains[:, :-1], gains[:, -1])
 
     def follow(self, tokens: Tensor) -> None:
