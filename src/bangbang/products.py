@@ -21,10 +21,6 @@ has_onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyp
 onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if has_onednn else None
 
 
-def few_rows(rows: Tensor) -> bool:
-    return len(rows) in FEW and rows.device.type == "cpu"
-
-
 def filled_up(rows: Tensor, columns: int) -> Tensor:
     """The rows and as many of zeros as make a multiple of `columns`, unless they are so few that it does not pay."""
     missing = -len(rows) % columns
@@ -33,7 +29,7 @@ def filled_up(rows: Tensor, columns: int) -> Tensor:
 
 def by_columns(rows: Tensor, weight: Tensor) -> Tensor | None:
     """W x of each row x, [n, K], [M, K] → [n, M], laid out column by column; None where x Wᵀ is as good."""
-    if not few_rows(rows):
+    if len(rows) not in FEW or rows.device.type != "cpu":
         return None
     if onednn_linear is not None and weight.numel() >= LARGE and weight.dtype == rows.dtype == torch.float32:
         product: Tensor = onednn_linear(weight, filled_up(rows, ONEDNN_COLUMNS), None, "none", [], "")

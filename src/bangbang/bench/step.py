@@ -4,9 +4,9 @@ All four train the same model on the same batch, turn by turn in one run. The na
 logits, draws noise of the vocabulary's size for every token, and runs the model a second time for the loss.
 `positions` are the tokens that were decoded, `</s>` included: an untrained model samples more of them than references
 have, and shares the encoder's cost among more; `--lengths settled` gives samples about the references' lengths, as in a
-trained one. `extra_memory_mb` is the peak above parameters, gradients
-and optimiser state, each method measured in a process of its own. `bound_share` is the time of the step's necessary
-matrix products alone, at the same shapes, over the step's; `gflop` is what these products compute.
+trained one. `extra_memory_mb` is the peak above parameters, gradients and optimiser state, each method measured in a
+process of its own. `bound_share` is the time of the step's necessary matrix products alone, at the same shapes, over
+the step's; `gflop` is what these products compute.
 
 examples:
   bangbang bench step
