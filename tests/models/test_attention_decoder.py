@@ -8,15 +8,16 @@ from bangbang.models.attention_decoder import AttentionDecoder, Memory
 
 
 def plain(
-    decoder: AttentionDecoder, token_gates: Tensor, start: Tensor, memory: Memory, masks: Tensor | None
+    decoder: AttentionDecoder, token_gates: Tensor, start: Tensor, values: Tensor, bias: Tensor, masks: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """One step after the other, one equation after the other; torch's own GRU cell."""
     h, units = list(start), start.shape[2]
+    keys = values @ decoder.key.t()
     states, contexts = [], []
     for t, gates in enumerate(token_gates):
         query = h[-1] @ decoder.query.t() + decoder.query_bias
-        energy = torch.tanh(memory.keys + query.unsqueeze(1)) @ decoder.energy + memory.bias
-        context = (energy.softmax(1).unsqueeze(2) * memory.values).sum(1)
+        energy = torch.tanh(keys + query.unsqueeze(1)) @ decoder.energy + bias
+        context = (energy.softmax(1).unsqueeze(2) * values).sum(1)
         x = gates + context @ decoder.context.t()
         for layer in range(len(h)):
             if layer:
@@ -44,13 +45,13 @@ def test_states_contexts_and_gradients_equal_plain_autograd(layers: int, time: i
     token_gates, start = leaf(time, batch, 3 * units), leaf(layers, batch, units)
     bias = torch.zeros(batch, source, dtype=torch.float64)
     bias[0, 3:] = -torch.inf
-    memory = Memory(leaf(batch, source, size), leaf(batch, source, units), bias)
+    values = leaf(batch, source, size)
     masks = (torch.rand(time, layers - 1, batch, units) < 0.5).double() * 2 if masked else None
-    inputs = [token_gates, start, memory.values, memory.keys]
-    inputs += [parameter for name, parameter in decoder.named_parameters() if name != "key" and parameter.numel()]
+    inputs = [token_gates, start, values]
+    inputs += [parameter for parameter in decoder.parameters() if parameter.numel()]
 
-    ours = decoder(token_gates, start, memory, masks)
-    theirs = plain(decoder, token_gates, start, memory, masks)
+    ours = decoder(token_gates, start, Memory(values, decoder.keys(values), bias), masks)
+    theirs = plain(decoder, token_gates, start, values, bias, masks)
     weights = [torch.randn_like(part) for part in theirs]
     for mine, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(mine, other)

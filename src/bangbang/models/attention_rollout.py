@@ -14,7 +14,7 @@ from bangbang.heads import VocabularyHead
 from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Tape, steps_of
 from bangbang.models.dropout import keep_mask, noted_dropout
 from bangbang.models.known import known_linear
-from bangbang.products import add_product
+from bangbang.products import add_product, affine
 
 
 class Segment:
@@ -62,7 +62,8 @@ class AttentionRollout:
         add_product(tape.x[0, t], vectors, self.token_input.weight)
         tape.forward(t, self.weights, segment.memory)
         top = torch.cat((tape.states[t + 1, -1], tape.contexts[t], vectors), 1)
-        result = torch.addmm(self.to_features.bias, top, self.to_features.weight.t()).tanh_()
+        linear = self.to_features
+        result = affine(top, linear.weight, linear.bias, out=top.new_empty(len(top), linear.out_features)).tanh_()
         segment.tokens.append(tokens)
         segment.results.append(result)
         self.left -= 1
