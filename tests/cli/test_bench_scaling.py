@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bangbang import config as configs
 from bangbang.bench import processes, scaling, training
-from bangbang.bench.paced_run import LOG_EVERY, TURN, PacedRun, Rounds
+from bangbang.bench.paced_run import LOG_EVERY, TURN, Pace, PacedRun, Rounds, turn_rate
 from bangbang.cli.main import main
 
 
@@ -23,8 +23,37 @@ def test_too_little_to_measure_is_refused(
 
 
 def test_the_speedup_is_the_median_of_the_rounds() -> None:
-    result = processes.speedup(Rounds([(100.0, 180.0), (50.0, 60.0), (100.0, 150.0)], 0.01))
-    assert result == {"speedup": 1.5, "one": 100, "all": 150, "rounds": [1.8, 1.2, 1.5], "stolen": 0.01}
+    rates = [(100.0, 180.0), (50.0, 60.0), (100.0, 150.0)]
+    result = processes.speedup(Rounds([([Pace(one, 8.0)], [Pace(every, 8.0)]) for one, every in rates], 0.01))
+    lengths = {"one": 8, "all": 8, "cost_per_token": 0}
+    assert result == {
+        "speedup": 1.5,
+        "one": 100,
+        "all": 150,
+        "rounds": [1.8, 1.2, 1.5],
+        "lengths": lengths,
+        "stolen": 0.01,
+    }
+
+
+def test_rates_are_told_at_the_same_length() -> None:
+    """Seconds are 1 + 0.1 length, halved by two processes, which meet longer targets."""
+
+    def turn(lengths: tuple[int, ...], processes: int) -> list[Pace]:
+        return [Pace(processes / (1 + 0.1 * length), length) for length in lengths]
+
+    one, every = [turn((4, 6), 1), turn((7, 8), 1)], [turn((9, 12), 2), turn((10, 7), 2)]
+    result = processes.speedup(Rounds(list(zip(one, every, strict=True)), 0.0))
+    # a relative slope that both runs share cannot be exact for both: 0.1/1.625 and 0.1/1.95 of their means
+    assert result["speedup"] == pytest.approx(2, rel=0.02)
+    assert turn_rate(every[0]) / turn_rate(one[0]) < 1.5
+    assert 0.1 / 1.95 < result["lengths"]["cost_per_token"] < 0.1 / 1.625
+
+
+def test_shorter_targets_never_count_as_slower() -> None:
+    turns = [[Pace(100.0, 4.0), Pace(200.0, 8.0)]], [[Pace(100.0, 4.0), Pace(200.0, 9.0)]]
+    rates, slope = processes.at_one_length(*turns)
+    assert slope == 0 and rates == [[turn_rate(turn) for turn in each] for each in turns]
 
 
 def test_a_run_works_in_its_turns_only_and_leaves_out_the_interval_of_the_pause(
@@ -35,12 +64,14 @@ def test_a_run_works_in_its_turns_only_and_leaves_out_the_interval_of_the_pause(
         before = len(run.intervals())
         time.sleep(0.5)
         assert len(run.intervals()) == before
-        rate = run.turn()
+        rate = turn_rate(run.turn())
         after = run.intervals()
         time.sleep(0.5)
         assert len(run.intervals()) <= len(after) + 1  # one line may have been written before the pause took hold
         pid = run.job.pid
     assert len(after) >= before + 1 + TURN
+    assert all(pace.length > 1 for pace in after)
+    after = [pace.rate for pace in after]
     of_the_turn = after[before + 1 : before + 1 + TURN]
     assert min(of_the_turn) * 0.9 < rate < max(after[before + 1 :]) * 1.1
     batch_size = configs.read(tiny_config, []).training.batch_size

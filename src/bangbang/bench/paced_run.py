@@ -25,6 +25,21 @@ TURN = 3  # intervals of the log that count in a turn, after one that a stop has
 ENDLESS = 10**9  # steps
 
 
+class Pace(NamedTuple):
+    """Of an interval of the log."""
+
+    rate: float  # examples per second
+    length: float  # tokens of a reference, on average
+
+
+Turn = list[Pace]
+
+
+def turn_rate(turn: Turn) -> float:
+    """Examples per second; each interval has as many."""
+    return statistics.harmonic_mean([pace.rate for pace in turn])
+
+
 class PacedRun:
     """A training run that is suspended but for its turns."""
 
@@ -67,14 +82,14 @@ class PacedRun:
                 process.kill()
         self.job.wait()
 
-    def turn(self) -> float:
-        """Examples per second of a few intervals of the log."""
+    def turn(self) -> Turn:
+        """A few intervals of the log."""
         before = len(self.intervals())
         for process in self.job_processes():
             process.resume()
         intervals = self.wait_for(before + 1 + TURN)
         self.suspend()
-        return statistics.harmonic_mean(intervals[before + 1 :])  # each has as many examples
+        return intervals[before + 1 :]
 
     def suspend(self) -> None:
         for process in self.job_processes():
@@ -88,7 +103,7 @@ class PacedRun:
         except psutil.NoSuchProcess:
             return []
 
-    def wait_for(self, count: int) -> list[float]:
+    def wait_for(self, count: int) -> Turn:
         while len(intervals := self.intervals()) < count:
             if self.job.poll() is not None:
                 errors = self.errors.read_text("utf-8", "replace")[-500:]
@@ -96,16 +111,17 @@ class PacedRun:
             time.sleep(0.02)
         return intervals
 
-    def intervals(self) -> list[float]:
-        """Examples per second of each interval of the log so far."""
+    def intervals(self) -> Turn:
+        """Those of the log so far."""
         journal = self.run / "metrics.jsonl"
         lines = journal.read_text("utf-8").split("\n")[:-1] if journal.exists() else []  # what follows is not whole
-        return [line["examples_per_second"] for line in map(json.loads, lines) if line["kind"] == "train"]
+        records = [record for record in map(json.loads, lines) if record["kind"] == "train"]
+        return [Pace(record["examples_per_second"], record["reference_length"]) for record in records]
 
 
 class Rounds(NamedTuple):
-    rates: list[tuple[float, ...]]
-    """Examples per second of each run in each round."""
+    turns: list[tuple[Turn, ...]]
+    """Of each run in each round."""
     stolen: float
     """What a virtual machine's host took from its cores meanwhile, as a share of one core."""
 
@@ -117,8 +133,8 @@ def take_turns(runs: Sequence[PacedRun], rounds: int, about: str) -> Rounds:
 
     began, before = time.monotonic(), stolen_seconds()
     shown = track(range(rounds), about, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    rates = [tuple(run.turn() for run in runs) for _ in shown]
-    return Rounds(rates, (stolen_seconds() - before) / (time.monotonic() - began))
+    turns = [tuple(run.turn() for run in runs) for _ in shown]
+    return Rounds(turns, (stolen_seconds() - before) / (time.monotonic() - began))
 
 
 def stolen_seconds() -> float:

@@ -3,17 +3,24 @@
 Each process takes batches of the config's size, so that N processes see N times as many examples a step. A run with one
 process and one with N are both under way and take turns of a few seconds: while one trains, the other is suspended. A
 round is a turn of each; its speedup is the quotient of their examples per second, and the median over rounds is
-reported. Needs as many idle cores as processes: those that wait for each other at every step lose what any core loses.
-`stolen` is what a virtual machine's host took from its cores meanwhile, as a share of one core. The corpus is made
-first if it is not there.
+reported.
+
+One process and N do not meet the same batches, and a batch of longer targets takes longer: over the first 150 steps of
+the Debian config each of two processes has 5% more tokens than the one. So rates are told at the same mean length of a
+target, by a straight line through the seconds of the intervals.
+
+Needs as many idle cores as processes: those that wait for each other at every step lose what any core loses. `stolen`
+is what a virtual machine's host took from its cores meanwhile, as a share of one core. The corpus is made first if it
+is not there.
 """
 
 import argparse
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench.paced_run import PacedRun, Rounds, take_turns
+from bangbang.bench.paced_run import PacedRun, Rounds, Turn, take_turns, turn_rate
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,13 +60,46 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def speedup(measured: Rounds) -> dict[str, Any]:
     """By rounds of one process and all."""
+    one, every = zip(*measured.turns, strict=True)
+    (one_rates, all_rates), slope = at_one_length(one, every)
+    quotients = [many / few for few, many in zip(one_rates, all_rates, strict=True)]
     return {
-        "speedup": statistics.median(many / one for one, many in measured.rates),
-        "one": statistics.median(one for one, _ in measured.rates),
-        "all": statistics.median(many for _, many in measured.rates),
-        "rounds": [many / one for one, many in measured.rates],
+        "speedup": statistics.median(quotients),
+        "one": statistics.median(one_rates),
+        "all": statistics.median(all_rates),
+        "rounds": quotients,
+        "lengths": {"one": mean_length(one), "all": mean_length(every), "cost_per_token": slope},
         "stolen": measured.stolen,
     }
+
+
+def mean_length(turns: Sequence[Turn]) -> float:
+    return statistics.mean(pace.length for turn in turns for pace in turn)
+
+
+def at_one_length(*runs: Sequence[Turn]) -> tuple[list[list[float]], float]:
+    """Examples per second of each run's turns, as they would be at the mean length of all, and by which share of its
+    seconds an example takes longer for each token more.
+
+    seconds_i = s̄ (1 + b (length_i - l̄)) with each run's own means s̄ and l̄, and the same b in all; b is between 0 and
+    that of seconds in proportion to length.
+    """
+    lengths, seconds = [], []  # relative to their run's means
+    for turns in runs:
+        paces, mean = [pace for turn in turns for pace in turn], mean_length(turns)
+        typical = statistics.mean(1 / pace.rate for pace in paces)
+        lengths += [pace.length - mean for pace in paces]
+        seconds += [1 / pace.rate / typical - 1 for pace in paces]
+    common = statistics.mean(mean_length(turns) for turns in runs)
+    varied = sum(length * length for length in lengths)
+    slope = sum(length * second for length, second in zip(lengths, seconds, strict=True)) / varied if varied else 0.0
+    slope = min(max(slope, 0.0), 1 / max(mean_length(turns) for turns in runs))
+
+    def rate(turn: Turn, mean: float) -> float:
+        longer = 1 + slope * (common - mean)
+        return turn_rate([pace._replace(rate=pace.rate * (1 + slope * (pace.length - mean)) / longer) for pace in turn])
+
+    return [[rate(turn, mean_length(turns)) for turn in turns] for turns in runs], slope
 
 
 def table(result: dict[str, Any]) -> "RenderableType":

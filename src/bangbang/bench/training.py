@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench.paced_run import PacedRun, take_turns
+from bangbang.bench.paced_run import PacedRun, take_turns, turn_rate
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
             stack.enter_context(PacedRun(path, settings, Path(folder) / str(number)))
             for number, path in enumerate(arguments.configs)
         ]
-        rates, stolen = take_turns(runs, arguments.rounds, "training by turns")
+        turns, stolen = take_turns(runs, arguments.rounds, "training by turns")
+    rates = [[turn_rate(turn) for turn in each] for each in turns]
     return {
         "runs": [compared(path, [(each[0], each[n]) for each in rates]) for n, path in enumerate(arguments.configs)],
         "stolen": stolen,
