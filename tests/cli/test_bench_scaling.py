@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bangbang import config as configs
 from bangbang.bench import processes, scaling, training
-from bangbang.bench.paced_run import LOG_EVERY, TURN, Pace, PacedRun, Rounds, turn_rate
+from bangbang.bench.paced_run import LOG_EVERY, TURN, Pace, PacedRun, Rounds, turn_rate, usable_cores
 from bangbang.cli.main import main
 
 
@@ -22,28 +22,36 @@ def test_too_little_to_measure_is_refused(
     assert "--processes must be at least 2 and --rounds at least 1" in capsys.readouterr().err
 
 
-def test_the_speedup_is_the_median_of_the_rounds() -> None:
-    rates = [(100.0, 180.0), (50.0, 60.0), (100.0, 150.0)]
-    result = processes.speedup(Rounds([([Pace(one, 8.0)], [Pace(every, 8.0)]) for one, every in rates], 0.01))
-    lengths = {"one": 8, "all": 8, "cost_per_token": 0}
+def test_speedups_are_medians_of_the_rounds() -> None:
+    rates = [(100.0, 180.0, 190.0), (50.0, 60.0, 90.0), (100.0, 150.0, 160.0)]
+    result = processes.speedup(Rounds([tuple([Pace(rate, 8.0)] for rate in each) for each in rates], 0.01))
     assert result == {
         "speedup": 1.5,
+        "independent": 1.8,
         "one": 100,
         "all": 150,
         "rounds": [1.8, 1.2, 1.5],
-        "lengths": lengths,
+        "cores": [100],
+        "lengths": {"one": 8, "all": 8, "cost_per_token": 0},
         "stolen": 0.01,
     }
+
+
+def test_one_process_counts_with_its_mean_over_cores() -> None:
+    turns = tuple([Pace(rate, 8.0)] for rate in (100.0, 60.0, 128.0, 144.0))
+    result = processes.speedup(Rounds([turns], 0.0))
+    assert result["one"] == 80 and result["speedup"] == 1.6 and result["cores"] == [100, 60]
+    assert result["independent"] == 1.8
 
 
 def test_rates_are_told_at_the_same_length() -> None:
     """Seconds are 1 + 0.1 length, halved by two processes, which meet longer targets."""
 
-    def turn(lengths: tuple[int, ...], processes: int) -> list[Pace]:
-        return [Pace(processes / (1 + 0.1 * length), length) for length in lengths]
+    def turn(lengths: tuple[int, ...], count: int) -> list[Pace]:
+        return [Pace(count / (1 + 0.1 * length), length) for length in lengths]
 
     one, every = [turn((4, 6), 1), turn((7, 8), 1)], [turn((9, 12), 2), turn((10, 7), 2)]
-    result = processes.speedup(Rounds(list(zip(one, every, strict=True)), 0.0))
+    result = processes.speedup(Rounds(list(zip(one, every, every, strict=True)), 0.0))
     # a relative slope that both runs share cannot be exact for both: 0.1/1.625 and 0.1/1.95 of their means
     assert result["speedup"] == pytest.approx(2, rel=0.02)
     assert turn_rate(every[0]) / turn_rate(one[0]) < 1.5
@@ -64,7 +72,9 @@ def test_a_run_works_in_its_turns_only_and_leaves_out_the_interval_of_the_pause(
         before = len(run.intervals())
         time.sleep(0.5)
         assert len(run.intervals()) == before
-        rate = turn_rate(run.turn())
+        core = usable_cores()[-1:] or [None]
+        rate = turn_rate(run.turn(core[0]))
+        assert core == [None] or psutil.Process(run.job.pid).cpu_affinity() == core
         after = run.intervals()
         time.sleep(0.5)
         assert len(run.intervals()) <= len(after) + 1  # one line may have been written before the pause took hold
@@ -84,7 +94,7 @@ def test_two_processes_are_measured_against_one(tiny_config: Path, capsys: pytes
     assert main(["bench", "scaling", "--processes", "2", *sizes, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["mle"]
     assert result["speedup"] == result["rounds"][0] == result["all"] / result["one"] > 0
-    assert result["stolen"] >= 0
+    assert result["stolen"] >= 0 and result["independent"] > 0
 
 
 def test_a_run_that_fails_is_an_error_that_says_why(tiny_config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,11 +121,13 @@ def test_costs_are_medians_of_quotients() -> None:
 
 
 def test_the_table_names_every_objective() -> None:
-    row = {"speedup": 1.8, "one": 100.0, "all": 180.0, "rounds": [1.8], "stolen": 0.034}
+    row = {"speedup": 1.8, "independent": 1.93, "one": 100.0, "all": 180.0, "rounds": [1.8], "stolen": 0.034}
     console = Console(width=100)
     with console.capture() as captured:
         console.print(scaling.table({"processes": 2, "torch": "2", "mle": row, "bbspg": row}))
-    assert "bbspg" in captured.get() and "1.80" in captured.get() and "3.4%" in captured.get()
+    assert (
+        "bbspg" in captured.get() and "1.80" in captured.get() and "1.93" in captured.get() and "3.4%" in captured.get()
+    )
 
 
 SMALL = ["--batches", "2", "4", "--lengths", "3", "--vocabs", "50", "--batch", "4", "--vocab", "60", "--dim", "8"]

@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,14 +82,21 @@ class PacedRun:
                 process.kill()
         self.job.wait()
 
-    def turn(self) -> Turn:
-        """A few intervals of the log."""
-        before = len(self.intervals())
-        for process in self.job_processes():
-            process.resume()
+    def turn(self, core: int | None = None) -> Turn:
+        """A few intervals of the log, on one core if it is named."""
+        before = self.resume(core)
         intervals = self.wait_for(before + 1 + TURN)
         self.suspend()
         return intervals[before + 1 :]
+
+    def resume(self, core: int | None = None) -> int:
+        """Go on; returns how many intervals there are so far."""
+        before = len(self.intervals())
+        for process in self.job_processes():
+            if core is not None:
+                process.cpu_affinity([core])
+            process.resume()
+        return before
 
     def suspend(self) -> None:
         for process in self.job_processes():
@@ -119,22 +126,40 @@ class PacedRun:
         return [Pace(record["examples_per_second"], record["reference_length"]) for record in records]
 
 
+def turn_at_once(runs: Sequence[PacedRun], cores: Sequence[int | None]) -> Turn:
+    """A turn of several runs at the same time, each on a core of its own, their rates added up."""
+    before = [run.resume(core) for run, core in zip(runs, cores, strict=True)]
+    turns = [run.wait_for(count + 1 + TURN)[count + 1 :][:TURN] for run, count in zip(runs, before, strict=True)]
+    for run in runs:
+        run.suspend()
+    return [
+        Pace(sum(pace.rate for pace in paces), statistics.mean(pace.length for pace in paces))
+        for paces in zip(*turns, strict=True)
+    ]
+
+
 class Rounds(NamedTuple):
     turns: list[tuple[Turn, ...]]
-    """Of each run in each round."""
+    """Those of each round."""
     stolen: float
     """What a virtual machine's host took from its cores meanwhile, as a share of one core."""
 
 
-def take_turns(runs: Sequence[PacedRun], rounds: int, about: str) -> Rounds:
-    """Rounds in which each run has one turn, with a progress bar."""
+def take_turns(takers: Sequence[Callable[[], Turn]], rounds: int, about: str) -> Rounds:
+    """Rounds in which each taker has one turn, with a progress bar."""
     from rich.console import Console
     from rich.progress import track
 
     began, before = time.monotonic(), stolen_seconds()
     shown = track(range(rounds), about, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    turns = [tuple(run.turn() for run in runs) for _ in shown]
+    turns = [tuple(take() for take in takers) for _ in shown]
     return Rounds(turns, (stolen_seconds() - before) / (time.monotonic() - began))
+
+
+def usable_cores() -> list[int | None]:
+    """The cores that a process may be kept on; none where the system cannot do so."""
+    process = psutil.Process()
+    return list(process.cpu_affinity() or []) if hasattr(process, "cpu_affinity") else []
 
 
 def stolen_seconds() -> float:

@@ -1,9 +1,13 @@
 """Throughput of several one-thread processes against one, by real training runs that torchrun starts.
 
-Each process takes batches of the config's size, so that N processes see N times as many examples a step. A run with one
-process and one with N are both under way and take turns of a few seconds: while one trains, the other is suspended. A
-round is a turn of each; its speedup is the quotient of their examples per second, and the median over rounds is
-reported.
+Each process takes batches of the config's size, so that N processes see N times as many examples a step. All runs are
+under way at once and take turns of a few seconds: while one trains, the others are suspended. A round has turns of
+
+- one process, on each of N cores, because those of a shared machine need not be equally fast; its rate is their mean;
+- N processes that train together;
+- N processes that train alone, at the same time: what the machine gives without any word between them, `independent`.
+
+A round's speedup is the quotient of examples per second; medians over rounds are reported.
 
 One process and N do not meet the same batches, and a batch of longer targets takes longer: over the first 150 steps of
 the Debian config each of two processes has 5% more tokens than the one. So rates are told at the same mean length of a
@@ -17,10 +21,12 @@ is not there.
 import argparse
 import statistics
 from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench.paced_run import PacedRun, Rounds, Turn, take_turns, turn_rate
+from bangbang.bench.paced_run import PacedRun, Rounds, Turn, take_turns, turn_at_once, turn_rate, usable_cores
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +37,7 @@ def add_arguments(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument("--config", type=Path, default=Path("configs/headlines-debian.toml"))
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting")
     parser.add_argument("--objectives", default="mle,bbspg", help="objective.kind of the runs (mle,bbspg)")
-    parser.add_argument("--rounds", type=int, default=9, help="turns of each run")
+    parser.add_argument("--rounds", type=int, default=7, help="of turns of all runs (default 7)")
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -49,26 +55,41 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {"processes": arguments.processes, "torch": torch.__version__}
     with tempfile.TemporaryDirectory() as folder:
         for kind in arguments.objectives.split(","):
-            settings, runs = [*arguments.set, f"objective.kind={kind}"], Path(folder)
-            with (
-                PacedRun(arguments.config, settings, runs / f"{kind}-one", 1, threads=1) as one,
-                PacedRun(arguments.config, settings, runs / f"{kind}-all", arguments.processes, threads=1) as every,
-            ):
-                result[kind] = speedup(take_turns((one, every), arguments.rounds, kind))
+            result[kind] = speedup(measure_rounds(arguments, kind, Path(folder)))
     return result
 
 
+def measure_rounds(arguments: argparse.Namespace, kind: str, folder: Path) -> Rounds:
+    settings, count = [*arguments.set, f"objective.kind={kind}"], arguments.processes
+    every = PacedRun(arguments.config, settings, folder / f"{kind}-all", count, threads=1)
+    separate = [PacedRun(arguments.config, settings, folder / f"{kind}-{number}", threads=1) for number in range(count)]
+    usable = usable_cores() or [None]
+    cores = [usable[number % len(usable)] for number in range(count)]
+    alone = [partial(separate[0].turn, core) for core in cores]
+    with ExitStack() as stack:
+        for run in (*separate, every):
+            stack.enter_context(run)
+        return take_turns([*alone, every.turn, partial(turn_at_once, separate, cores)], arguments.rounds, kind)
+
+
 def speedup(measured: Rounds) -> dict[str, Any]:
-    """By rounds of one process and all."""
-    one, every = zip(*measured.turns, strict=True)
-    (one_rates, all_rates), slope = at_one_length(one, every)
-    quotients = [many / few for few, many in zip(one_rates, all_rates, strict=True)]
+    """By rounds of turns: those of one process on each core, of all together, and of all independently."""
+    columns: list[tuple[Turn, ...]] = list(zip(*measured.turns, strict=True))
+    (*by_core, together, independent), slope = at_one_length(*columns)
+    one = [statistics.mean(rates) for rates in zip(*by_core, strict=True)]
+    quotients = [many / few for few, many in zip(one, together, strict=True)]
     return {
         "speedup": statistics.median(quotients),
-        "one": statistics.median(one_rates),
-        "all": statistics.median(all_rates),
+        "independent": statistics.median(many / few for few, many in zip(one, independent, strict=True)),
+        "one": statistics.median(one),
+        "all": statistics.median(together),
         "rounds": quotients,
-        "lengths": {"one": mean_length(one), "all": mean_length(every), "cost_per_token": slope},
+        "cores": [statistics.median(rates) for rates in by_core],
+        "lengths": {
+            "one": statistics.mean(map(mean_length, columns[:-2])),
+            "all": mean_length(columns[-2]),
+            "cost_per_token": slope,
+        },
         "stolen": measured.stolen,
     }
 
@@ -106,11 +127,10 @@ def table(result: dict[str, Any]) -> "RenderableType":
     from rich.table import Table
 
     grid = Table(title=f"one process and {result['processes']}, one thread each", title_justify="left")
-    for name in ("objective", "one: examples/s", "all: examples/s", "speedup", "stolen"):
+    for name in ("objective", "one: examples/s", "all: examples/s", "speedup", "independent", "stolen"):
         grid.add_column(name, justify="left" if name == "objective" else "right")
     for kind, row in result.items():
         if isinstance(row, dict):
-            grid.add_row(
-                kind, f"{row['one']:.0f}", f"{row['all']:.0f}", f"{row['speedup']:.2f}", f"{row['stolen']:.1%}"
-            )
+            rates, quotients = (f"{row[key]:.0f}" for key in ("one", "all")), (row["speedup"], row["independent"])
+            grid.add_row(kind, *rates, *(f"{quotient:.2f}" for quotient in quotients), f"{row['stolen']:.1%}")
     return grid

@@ -4,8 +4,8 @@ One size is changed at a time, the others stay: each point is a training step by
 on the same random batch, turn by turn, and what counts is seconds per decoded position and their ratio.
 
 With --processes N, real training runs of one process and of N, one thread each, take turns, started by torchrun; their
-quotient of examples per second, at the same length of targets, is the speedup. That needs as many idle cores as
-processes.
+quotient of examples per second, at the same length of targets, is the speedup. Beside it stands what N processes reach
+that have nothing to do with each other, the most that the machine gives. Needs as many idle cores as processes.
 
 examples:
   bangbang bench scaling --plot growth.png

@@ -51,7 +51,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
             stack.enter_context(PacedRun(path, settings, Path(folder) / str(number)))
             for number, path in enumerate(arguments.configs)
         ]
-        turns, stolen = take_turns(runs, arguments.rounds, "training by turns")
+        turns, stolen = take_turns([run.turn for run in runs], arguments.rounds, "training by turns")
     rates = [[turn_rate(turn) for turn in each] for each in turns]
     return {
         "runs": [compared(path, [(each[0], each[n]) for each in rates]) for n, path in enumerate(arguments.configs)],
