@@ -28,7 +28,7 @@ def test_memory_is_written_and_read() -> None:
     name = reserved(100)
     if name is None:
         pytest.skip("no memory to share on this machine")
-    first, second = opened(name, 100), opened(name, 100)
+    first, second = opened(name), opened(name)
     assert first is not None and second is not None
     first[7] = 5
     assert second[7] == 5
@@ -38,7 +38,7 @@ def test_memory_is_written_and_read() -> None:
 
 
 def test_without_a_folder_or_room_or_file_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert opened(str(tmp_path / "nowhere"), 10) is None
+    assert opened(str(tmp_path / "nowhere")) is None
     monkeypatch.setattr(shared_memory, "FOLDER", tmp_path)
     assert reserved(2**62) is None
     assert list(tmp_path.glob("*")) == [], "nothing is left behind"
@@ -50,4 +50,4 @@ def test_without_a_folder_or_room_or_file_there_is_none(tmp_path: Path, monkeypa
 def test_one_process_or_another_device_shares_nothing(count: int, device: str) -> None:
     ranks = Ranks.__new__(Ranks)
     ranks.rank, ranks.count, ranks.is_main, ranks.device = 0, count, True, torch.device(device)
-    assert SharedMemory.of(ranks) is None
+    assert SharedMemory.of(ranks, 100) is None

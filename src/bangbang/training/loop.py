@@ -37,7 +37,7 @@ from bangbang.training.resumption import BUDGET, resume
 from bangbang.training.reward import run_reward
 from bangbang.training.run import Run
 from bangbang.training.scoring import scorer_for
-from bangbang.training.shared_memory import SharedMemory, average_bucket
+from bangbang.training.shared_memory import SharedMemory
 from bangbang.training.stopping import StopRequest, is_done
 from bangbang.training.stream import BatchStream
 
@@ -135,8 +135,9 @@ class Trainer:
         reward = run_reward(run, lambda: self.stream.split)
         objective = Objective(self.config.objective, reward, self.config.data.max_target_length)
         self.learner = accelerator.prepare(Learner(self.model, objective))
-        if memory := SharedMemory.of(self.ranks):
-            self.learner.register_comm_hook(memory, average_bucket)
+        gradients = sum(parameter.nbytes for parameter in self.model.parameters())
+        if memory := SharedMemory.of(self.ranks, gradients):
+            self.learner.register_comm_hook(memory, SharedMemory.average_bucket)
         self.ranks.share_optimizer(list(self.model.parameters()), self.optimizer)
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 

@@ -10,48 +10,64 @@ Shapes: P processes, N values.
 import mmap
 import os
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import GradBucket
+from torch.futures import Future
 
 from bangbang.training.ranks import Ranks
 
 FOLDER = Path("/dev/shm")  # files that are memory; where there is none, gloo does all
-# Bytes of each process at a time: few enough for containers, which often have 64 MB in all, enough to meet rarely.
-PART = 2**23
+# Bytes of each process at a time, if there is room: processes should meet rarely. Containers often have 64 MB in all.
+PARTS = 2**25, 2**22
 
 
 class SharedMemory:
     def __init__(self, parts: Tensor, rank: int) -> None:
-        """`parts` [P + 1, PART] bytes: of each process, and of the result."""
+        """`parts` [P + 1, S] bytes: of each process, and of the result."""
         self.parts, self.rank = parts, rank
+        self.waiting: list[tuple[Tensor, Future[Tensor]]] = []
 
     @classmethod
-    def of(cls, ranks: Ranks) -> "SharedMemory | None":
-        """None if there is nobody to share with, or on several hosts, on other devices, or where there is no room."""
+    def of(cls, ranks: Ranks, needed: int) -> "SharedMemory | None":
+        """For `needed` bytes of gradients. None if there is nobody to share with, or on several hosts, on other
+        devices, or where there is no room."""
         if ranks.count == 1 or ranks.device.type != "cpu":
             return None
-        size = (ranks.count + 1) * PART
-        name = ranks.from_main(reserved(size) if ranks.is_main else None)
-        parts = opened(name, size) if name else None
-        everyone_has_it = all(ranks.gather(parts is not None))
-        if ranks.is_main and name:
-            Path(name).unlink()  # it lives as long as a process has it, and no longer, whatever becomes of them
-        return cls(parts.view(-1, PART), ranks.rank) if parts is not None and everyone_has_it else None
+        sizes = [(ranks.count + 1) * min(part, needed) for part in PARTS]
+        found = ranks.from_main(next(filter(None, map(reserved, sizes)), None) if ranks.is_main else None)
+        memory = opened(found) if found else None
+        everyone_has_it = all(ranks.gather(memory is not None))
+        if ranks.is_main and found:
+            Path(found).unlink()  # it lives as long as a process has it, and no longer, whatever becomes of them
+        return cls(memory.view(ranks.count + 1, -1), ranks.rank) if memory is not None and everyone_has_it else None
 
-    def average(self, values: Tensor) -> Tensor:
-        """The mean over processes of `values` [N], in place."""
-        parts = self.parts.view(values.dtype)
-        for start in range(0, len(values), parts.shape[1]):
-            some = values[start : start + parts.shape[1]]
-            everyones = parts[:, : len(some)]
-            everyones[self.rank] = some
+    def average_bucket(self, bucket: GradBucket) -> Future[Tensor]:
+        """For DistributedDataParallel: buckets wait for the last of the step, so that processes meet but once."""
+        done: Future[Tensor] = Future()
+        self.waiting.append((bucket.buffer(), done))
+        if bucket.is_last():
+            ready, self.waiting = self.waiting, []
+            self.average([values for values, _ in ready])
+            for values, future in ready:
+                future.set_result(values)
+        return done
+
+    def average(self, values: Sequence[Tensor]) -> None:
+        """The means over processes of some vectors of one type, in place."""
+        parts = self.parts.view(values[0].dtype)
+        count = len(parts) - 1
+        for pieces in windows(values, parts.shape[1]):
+            size = sum(map(len, pieces))
+            everyones = parts[:, :size]
+            for piece, own in zip(pieces, split(everyones[self.rank], pieces), strict=True):
+                own.copy_(piece)
             dist.barrier()
-            count = len(parts) - 1
-            mine = slice(len(some) * self.rank // count, len(some) * (self.rank + 1) // count)
+            mine = slice(size * self.rank // count, size * (self.rank + 1) // count)
             *others, total = everyones[1:, mine]
             torch.add(everyones[0, mine], others[0], out=total)
             for other in others[1:]:
@@ -59,8 +75,28 @@ class SharedMemory:
             total.div_(count)
             dist.barrier()
             # nobody writes to the result again before everybody has come to the next barrier, that is, has read it
-            some.copy_(everyones[-1])
-        return values
+            for piece, mean in zip(pieces, split(everyones[-1], pieces), strict=True):
+                piece.copy_(mean)
+
+
+def windows(values: Sequence[Tensor], capacity: int) -> Iterator[list[Tensor]]:
+    """All elements of some vectors, in order, as pieces of at most `capacity` together."""
+    pieces, room = list[Tensor](), capacity
+    for vector in values:
+        left = vector
+        while len(left):
+            pieces.append(left[:room])
+            left, room = left[room:], room - len(pieces[-1])
+            if room == 0:
+                yield pieces
+                pieces, room = [], capacity
+    if pieces:
+        yield pieces
+
+
+def split(whole: Tensor, pieces: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """A vector cut as these are."""
+    return torch.split_with_sizes(whole, [len(piece) for piece in pieces])
 
 
 def reserved(size: int) -> str | None:
@@ -79,17 +115,10 @@ def reserved(size: int) -> str | None:
     return name
 
 
-def opened(name: str, size: int) -> Tensor | None:
+def opened(name: str) -> Tensor | None:
     """The bytes of a file of memory; None if this host does not have it."""
     try:
         with Path(name).open("r+b") as file:
-            return torch.frombuffer(mmap.mmap(file.fileno(), size), dtype=torch.uint8)
+            return torch.frombuffer(mmap.mmap(file.fileno(), 0), dtype=torch.uint8)
     except OSError:
         return None
-
-
-def average_bucket(memory: SharedMemory, bucket: GradBucket) -> torch.futures.Future[Tensor]:
-    """A communication hook of DistributedDataParallel."""
-    done: torch.futures.Future[Tensor] = torch.futures.Future()
-    done.set_result(memory.average(bucket.buffer()))
-    return done
