@@ -4,7 +4,7 @@ Gloo sends gradients through sockets even from a process to its neighbour. Here 
 of the shared memory, adds up one stretch of everybody's, and reads the sums of all stretches. Gloo still tells when all
 have come that far, and notices if one of them dies.
 
-Shapes: P processes, N values.
+Shapes: P processes, S bytes for each.
 """
 
 import mmap
@@ -30,7 +30,7 @@ class SharedMemory:
     def __init__(self, parts: Tensor, rank: int) -> None:
         """`parts` [P + 1, S] bytes: of each process, and of the result."""
         self.parts, self.rank = parts, rank
-        self.waiting: list[tuple[Tensor, Future[Tensor]]] = []
+        self.waiting: list[tuple[Tensor, Future[Tensor]]] = []  # this step's buckets so far
 
     @classmethod
     def of(cls, ranks: Ranks, needed: int) -> "SharedMemory | None":
