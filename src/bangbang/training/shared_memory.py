@@ -47,7 +47,7 @@ class SharedMemory:
         return cls(memory.view(ranks.count + 1, -1), ranks.rank) if memory is not None and everyone_has_it else None
 
     def average_bucket(self, bucket: GradBucket) -> Future[Tensor]:
-        """For DistributedDataParallel: buckets wait for the last of the step, so that processes meet as rarely as can be."""
+        """For DistributedDataParallel: buckets wait for the last of the step, so that processes meet rarely."""
         done: Future[Tensor] = Future()
         self.waiting.append((bucket.buffer(), done))
         if bucket.is_last():
