@@ -1,11 +1,13 @@
 """What `test_shared_memory.py` starts with torchrun: every process ends with 0, or says what is wrong."""
 
 import sys
+import time
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator
+from torch.nn.parallel import DistributedDataParallel
 
 from bangbang.training import shared_memory
 from bangbang.training.ranks import Ranks
@@ -36,4 +38,28 @@ else:
                 same = [torch.empty_like(expected) for _ in range(3)]
                 dist.all_gather(same, torch.cat(own))
                 assert all(torch.equal(other, torch.cat(own)) for other in same), "the same bits in every process"
+
+    def gradients(shared: SharedMemory | None) -> torch.Tensor:
+        """Of a model of several buckets; those of a second step, whose buckets are other ones than the first step's."""
+        torch.manual_seed(0)
+        layers = torch.nn.Sequential(torch.nn.Linear(300, 1000), torch.nn.Linear(1000, 300))
+        model = DistributedDataParallel(layers, bucket_cap_mb=1, gradient_as_bucket_view=True)
+        buckets: list[int] = []
+        if shared is not None:
+
+            def average(memory: SharedMemory, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+                buckets.append(bucket.index())
+                return memory.average_bucket(bucket)
+
+            model.register_comm_hook(shared, average)
+        for step in range(2):
+            model.zero_grad()
+            model(torch.randn(5, 300, generator=torch.Generator().manual_seed(10 * step + ranks.rank))).sum().backward()
+        assert shared is None or (max(buckets) > 0 and not shared.waiting)
+        return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+
+    shared_memory.PARTS = (2**20,)
+    torch.testing.assert_close(gradients(SharedMemory.of(ranks, 2**21)), gradients(None))
+dist.barrier()
+time.sleep(1)  # a process that ends takes its sockets along: not while another may still wait in the barrier
 print("well")
