@@ -18,7 +18,7 @@ import torch
 
 from bangbang import config as configs
 from bangbang.config import Config
-from bangbang.data.shapes import draw_corpus
+from bangbang.corpora.shapes import draw_corpus
 from bangbang.training import train
 from tests.conftest import write_corpus
 

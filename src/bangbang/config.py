@@ -1,340 +1,155 @@
-"""What a run is made of, as typed dataclasses read from TOML: the only home of defaults.
+"""A whole run as typed tables read from TOML: how they are read, built, changed and written.
 
-A config file has one table per dataclass below. Unknown keys and wrong types are errors that name the nearest key.
-Nothing here imports torch: a config can be read, checked and written in milliseconds.
+Each table is a frozen dataclass of its room's `settings` module, which is the only home of its defaults. Where a table
+has kinds, `kind` picks the dataclass (`corpus` does in [data]), and a key of another kind is an error. Nothing here
+imports torch: a config can be read, checked and written in milliseconds.
 """
 
 import dataclasses
 import difflib
-import math
 import tomllib
+import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import tomli_w
 
+from bangbang import registry
+from bangbang.corpora.settings import CorpusSettings
+from bangbang.data.settings import VocabularySettings
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
+from bangbang.models.settings import ModelSettings
+from bangbang.objectives.settings import ObjectiveSettings
+from bangbang.rewards.settings import RewardSettings
+from bangbang.settings import KindSettings, Settings
+from bangbang.tasks.settings import TaskSettings
+from bangbang.training.settings import OptimizerSettings, StageSettings, TrainingSettings
 
 T = TypeVar("T")
-# of [objective]: what the paper chooses among; its other settings, and its reward, are the defaults
-PAPERS_CHOICES = {"kind", "p_drop", "reward_weight", "samples", "weight_by_reward", "tau"}
+K = TypeVar("K", bound=KindSettings)
 LARGEST = 2**53  # whole numbers up to here are exact in every format a setting goes through
+ANY_CORPUS = "files"  # what [data] means by a corpus that has no name
+STAGED = ("objective", "reward", "optimizer")  # the tables that a stage may change
 
 
-def require(table: Any, **rules: tuple[bool, str]) -> None:
-    """Raise an InputError for the first key of a table whose rule does not hold."""
-    name = type(table).__name__.removesuffix("Config").lower()
-    for key, (holds, rule) in rules.items():
-        if not holds:
-            raise InputError(f"{name}.{key} must be {rule}, not {getattr(table, key)!r}")
+def first(base: type[K]) -> K:
+    """The default kind of a table, with its defaults."""
+    kind: type[K] = registry.built_in(base.group)[registry.default(base.group)]  # type: ignore[assignment]
+    return kind()
 
 
-@dataclass(frozen=True)
-class DataConfig:
-    """Where the pairs come from and how they are cut to tokens."""
+class Leg(NamedTuple):
+    """A stage of a run with all its settings; a run without stages is one leg."""
 
-    corpus: str = "docstrings"
-    """`docstrings`, `debian`, `shapes`, a folder or file of pairs or captions, or the name of a `datasets` data set."""
-    path: str = ""
-    """For the built-in corpora: the file or folder to read instead of what this machine has."""
-    source_field: str = "source"
-    """Column of the input text in JSONL, CSV, Parquet and `datasets` corpora."""
-    target_field: str = "target"
-    """Column of the output text; a column of lists gives several references."""
-    features: str = ""
-    """Captions: the folder of the images' features (`bangbang features`); empty if they are beside the captions."""
-    held_out: int = 4_000
-    """COCO's own files: how many images, of train and val together, are held out for validation (the paper: 4K)."""
-    all_references: bool = False
-    """Training: whether the reward sees all references of a source, or only the one that the example is made of."""
-    max_source_length: int = 30
-    """Input tokens kept; the rest is cut."""
-    max_target_length: int = 15
-    """Output tokens kept, `</s>` included."""
-    valid_share: float = 0.04
-    """Share of the families held out for validation where the corpus comes without splits."""
-    test_share: float = 0.04
-    """Share of the families held out for testing where the corpus comes without splits."""
-    cache: str = "corpora"
-    """Folder where prepared corpora are kept, one folder each, found again by what they were made from."""
+    number: int
+    first_step: int
+    steps: int
+    start: Literal["last", "best"]
+    objective: ObjectiveSettings
+    reward: RewardSettings
+    optimizer: OptimizerSettings
 
-    def __post_init__(self) -> None:
-        require(
-            self,
-            held_out=(self.held_out >= 0, "at least 0"),
-            max_source_length=(self.max_source_length >= 1, "at least 1"),
-            max_target_length=(self.max_target_length >= 2, "at least 2 (a token and </s>)"),
-        )
-
-
-@dataclass(frozen=True)
-class VocabularyConfig:
-    """The tokens shared by input, output and the output layer."""
-
-    kind: Literal["word", "bpe"] = "word"
-    """`word`: one type per word, as in the paper; `bpe`: byte-level pieces, nothing is ever unknown."""
-    size: int = 220_000
-    """Types at most, the four special ones included."""
-    min_count: int = 1
-    """Words seen less often than this become `<unk>`."""
-    lowercase: bool = True
-    """Whether all text is lower-cased first."""
-    split: Literal["words", "whitespace", "bare-words"] = "words"
-    """`words` parts punctuation from words; `whitespace` is for text that is tokenised already; `bare-words` leaves
-    punctuation out, but for marks inside a word (t-shirt, man's): for captions, which are scored without it."""
-
-    def __post_init__(self) -> None:
-        require(
-            self,
-            size=(self.size <= 10_000_000, "at most 10 million"),
-            min_count=(self.min_count >= 1, "at least 1"),
-        )
-
-
-@dataclass(frozen=True)
-class ModelConfig:
-    """One of the paper's two models."""
-
-    layers: int = 3
-    """GRU layers of the encoder (each in both directions) and of the decoder; 1 for `show_and_tell`."""
-    units: int = 512
-    """Size of a recurrent state and of the embeddings."""
-    dropout: float = 0.2
-    """Share of activations dropped on what recurrent layers read and before the output layer."""
-    kind: Literal["attention_gru", "show_and_tell"] = "attention_gru"
-    """`attention_gru`, for text: bidirectional GRU encoder, attention GRU decoder, one shared embedding matrix.
-    `show_and_tell`, for images: an LSTM that reads the image's features first and then words."""
-
-    def __post_init__(self) -> None:
-        require(
-            self,
-            layers=(
-                1 <= self.layers <= 1_000 if self.kind == "attention_gru" else self.layers == 1,
-                "at least 1 and at most 1,000"
-                if self.kind == "attention_gru"
-                else "1 for show_and_tell, which has one LSTM layer",
-            ),
-            units=(1 <= self.units <= 100_000, "at least 1 and at most 100,000"),
-            dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
-        )
-
-
-@dataclass(frozen=True)
-class ObjectiveConfig:
-    """What is trained on: how a target is proposed, and how much it counts."""
-
-    kind: Literal["mle", "raml", "pg", "spg", "bbspg"] = "mle"
-    """Maximum likelihood, reward-augmented maximum likelihood, policy gradient, softmax policy gradient, or its
-    bang-bang form."""
-    p_drop: float = 0.4
-    """bbspg: the probability that a token is left to the model."""
-    p_drop_delay: int = 0
-    """bbspg: p_drop is 0 for so many steps first."""
-    p_drop_rise: int = 0
-    """bbspg: p_drop then rises linearly from 0 over so many steps; 0 means at once."""
-    reward_weight: float = math.inf
-    """W of spg and bbspg. Infinite: only tokens with the largest increment are possible. spg needs a finite one."""
-    weight_by_reward: bool = True
-    """spg and bbspg: weigh a sample's loss by its main reward R(z | y)."""
-    samples: int = 1
-    """J, targets drawn for each example."""
-    ties: Literal["model", "reference"] = "model"
-    """bbspg: who chooses among tokens of equal increment, the model or the reference's order."""
-    ends: Literal["open", "reference"] = "open"
-    """spg and bbspg: how far samples go, to data.max_target_length, or no further than the reference: what is not over
-    by then gets its `</s>` there."""
-    temperature: float = 1.0
-    """bbspg: of the model, where it chooses alone."""
-    top_k: int = 0
-    """bbspg: the model, where it chooses alone, draws from so many likeliest tokens; 0 means all."""
-    baseline: Literal["none", "others"] = "none"
-    """pg, spg and bbspg: subtract the mean reward of the example's other samples."""
-    tau: float = 0.85
-    """raml: temperature of the reward distribution."""
-    payoff: Literal["hamming", "reward"] = "hamming"
-    """raml: minus the Hamming distance as in the paper, or the [reward] table's reward, token by token."""
-
-    def __post_init__(self) -> None:
-        finite = not math.isinf(self.reward_weight)
-        require(
-            self,
-            p_drop=(0 <= self.p_drop <= 1, "between 0 and 1"),
-            p_drop_delay=(self.p_drop_delay >= 0, "at least 0"),
-            p_drop_rise=(self.p_drop_rise >= 0, "at least 0"),
-            reward_weight=(self.reward_weight >= 0 and (finite or self.kind != "spg"), "at least 0, for spg finite"),
-            samples=(self.samples >= (2 if self.baseline == "others" else 1), "at least 1, 2 with a baseline"),
-            temperature=(self.temperature > 0, "above 0"),
-            top_k=(self.top_k >= 0, "at least 0"),
-            tau=(self.tau > 0, "above 0"),
-        )
-
-
-@dataclass(frozen=True)
-class RewardConfig:
-    """The reward of raml (where asked), pg, spg and bbspg: a main one, and what corrects it."""
-
-    kind: Literal["rouge-n", "rouge-l", "bleu", "gleu", "cider-d", "edit-distance"] = "rouge-n"
-    """The main reward; it also weighs the loss. The paper's is the average of ROUGE-1, -2 and -3 F1."""
-    min_n: int = 1
-    """Shortest n-grams of rouge-n: 2, with `max_n` 2, is ROUGE-2 alone."""
-    max_n: int = 3
-    """Longest n-grams of rouge-n, bleu, gleu and cider-d."""
-    measure: Literal["f1", "recall", "precision"] = "f1"
-    """rouge-n: what is made of the matches."""
-    beta: float = 1.0
-    """rouge-l: how much more recall counts than precision (coco-caption: 1.2)."""
-    unit: Literal["word", "character"] = "word"
-    """edit-distance: what is edited."""
-    start_symbol: bool = True
-    """rouge-n, bleu, gleu: count one `<s>` in n-grams of order 2 and up, so that the first words come first."""
-    several: Literal["mean", "best"] = "mean"
-    """How the scores by several references are combined; bleu has a rule of its own."""
-    dup: float = 1.0
-    """Weight of DUP, which forbids the same token twice in a row."""
-    dup_unless_in_reference: bool = False
-    """Whether DUP leaves out repeats that the reference has."""
-    eos: float = 1.0
-    """Weight of EOS, which forbids an end before the reference's length."""
-    length: float = 0.0
-    """Weight of EOS's mirror, which from the reference's length on asks for the end."""
-
-    def __post_init__(self) -> None:
-        weights = {key: (getattr(self, key) >= 0, "at least 0") for key in ("dup", "eos", "length")}
-        require(
-            self,
-            max_n=(self.max_n >= 1, "at least 1"),
-            min_n=(1 <= self.min_n <= self.max_n, "at least 1 and at most max_n"),
-            beta=(0 < self.beta < math.inf, "above 0"),
-            **weights,
-        )
-
-
-@dataclass(frozen=True)
-class OptimizerConfig:
-    """How gradients become updates."""
-
-    kind: Literal["adagrad", "adamw"] = "adagrad"
-    learning_rate: float = 0.01
-    weight_decay: float = 0.0
-    initial_accumulator: float = 0.1
-    """Adagrad only: what each accumulator starts from (the paper's TensorFlow had 0.1)."""
-    clip_norm: float = 4.0
-    """Gradients whose norm is larger are scaled down to it."""
-    warmup_steps: int = 0
-    """The rate rises linearly over these steps."""
-    decay: Literal["none", "cosine"] = "none"
-    """`cosine` lets the rate fall to zero at `training.max_steps`."""
-
-    def __post_init__(self) -> None:
-        require(
-            self,
-            learning_rate=(0 < self.learning_rate < math.inf, "above 0"),
-            weight_decay=(0 <= self.weight_decay < math.inf, "at least 0"),
-            initial_accumulator=(0 <= self.initial_accumulator < math.inf, "at least 0"),
-            clip_norm=(self.clip_norm > 0, "above 0"),
-            warmup_steps=(self.warmup_steps >= 0, "at least 0"),
-        )
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """How long, how often, how exactly."""
-
-    batch_size: int = 200
-    """Examples per step and process."""
-    max_steps: int = 10_000_000
-    max_minutes: float = 0.0
-    """Wall-clock budget; 0 means none."""
-    validate_every: int = 5_000
-    """Steps between two validations, each followed by a checkpoint."""
-    checkpoint_minutes: float = 10.0
-    """A checkpoint, too, when the last one is so many minutes old; 0 means at validations alone."""
-    validation_examples: int = 0
-    """Use only the first so many validation examples; 0 means all."""
-    metric: Literal["rouge-1", "rouge-2", "rouge-l", "cider-d", "coco-rouge-l", "bleu-4"] = "rouge-2"
-    """The validation score that picks the best checkpoint. Text: rouge-1, rouge-2, rouge-l (ROUGE-1.5.5). Images:
-    cider-d, coco-rouge-l, bleu-4 (coco-caption) and rouge-l (pyrouge's, as in the paper)."""
-    patience: int = 0
-    """Stop after so many validations without a better score; 0 means never."""
-    keep_checkpoints: int = 2
-    """Newest checkpoints kept beside the best one."""
-    max_skipped: int = 10
-    """Stop when so many steps in a row had a loss or a gradient that is not finite; each such step changes nothing."""
-    log_every: int = 50
-    """Steps between two lines of metrics.jsonl."""
-    init: str = ""
-    """A run whose best weights to start from; empty means a cold start."""
-    seed: int = 1
-    mixed_precision: Literal["no", "bf16"] = "no"
-
-    def __post_init__(self) -> None:
-        counts = ("batch_size", "max_steps", "validate_every", "keep_checkpoints", "max_skipped", "log_every")
-        require(self, **{key: (getattr(self, key) >= 1, "at least 1") for key in counts})
-        amounts = ("max_minutes", "checkpoint_minutes", "validation_examples", "patience", "seed")
-        require(self, **{key: (getattr(self, key) >= 0, "at least 0") for key in amounts})
-
-
-@dataclass(frozen=True)
-class DecodingConfig:
-    """How text is generated; the command line's options change these for one call."""
-
-    method: Literal["greedy", "beam", "sample"] = "greedy"
-    beam_size: int = 4
-    length_penalty: float = 1.0
-    """Beam scores are log-probability / length ** length_penalty."""
-    temperature: float = 1.0
-    top_k: int = 0
-    """Sampling: only the so many likeliest tokens; 0 means all."""
-    top_p: float = 1.0
-    """Sampling: only the likeliest tokens that together have this probability."""
-    dup: bool = True
-    """The test-time reward W·DUP with W = ∞: no token twice in a row."""
-    unknown: bool = False
-    """Whether `<unk>` may be generated."""
-    batch_size: int = 64
-
-    def __post_init__(self) -> None:
-        require(
-            self,
-            beam_size=(self.beam_size >= 1, "at least 1"),
-            temperature=(self.temperature > 0, "above 0"),
-            top_k=(self.top_k >= 0, "at least 0"),
-            top_p=(0 < self.top_p <= 1, "above 0 and at most 1"),
-            batch_size=(self.batch_size >= 1, "at least 1"),
-        )
+    @property
+    def end(self) -> int:
+        return self.first_step + self.steps
 
 
 @dataclass(frozen=True)
 class Config:
     """A whole run. Each field is one table of the TOML file."""
 
-    data: DataConfig = field(default_factory=DataConfig)
-    vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
-    model: ModelConfig = field(default_factory=ModelConfig)
-    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
-    reward: RewardConfig = field(default_factory=RewardConfig)
-    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
-    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+    task: TaskSettings = field(default_factory=lambda: typing.cast(TaskSettings, None))
+    """Left out, it is the first task that reads what the model reads."""
+    data: CorpusSettings = field(default_factory=lambda: first(CorpusSettings))
+    vocabulary: VocabularySettings = field(default_factory=lambda: first(VocabularySettings))
+    source_vocabulary: VocabularySettings | None = None
+    """Of the sources, where they have one of their own."""
+    model: ModelSettings = field(default_factory=lambda: first(ModelSettings))
+    objective: ObjectiveSettings = field(default_factory=lambda: first(ObjectiveSettings))
+    reward: RewardSettings = field(default_factory=lambda: first(RewardSettings))
+    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    decoding: DecodingSettings = field(default_factory=DecodingSettings)
+    stages: tuple[StageSettings, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.task is None:
+            object.__setattr__(self, "task", default_task(self.model))
+        if self.task.reads != self.model.reads:
+            raise InputError(
+                f"task.kind = {self.task.kind!r} is for models that read {self.task.reads}, but model.kind = "
+                f"{self.model.kind!r} reads {self.model.reads}; set task.kind or model.kind"
+            )
+
+    @property
+    def metric(self) -> str:
+        """The validation score that picks the best checkpoint."""
+        return self.training.metric or self.task.chosen_by
+
+    @property
+    def legs(self) -> list[Leg]:
+        """The stages one after the other, cut at training.max_steps; one leg where there are none."""
+        if not self.stages:
+            return [Leg(0, 0, self.training.max_steps, "last", self.objective, self.reward, self.optimizer)]
+        legs: list[Leg] = []
+        begin = 0
+        for number, stage in enumerate(self.stages):
+            steps = min(stage.steps, self.training.max_steps - begin)
+            if steps <= 0:
+                break
+            changed = (changed_table(getattr(self, name), getattr(stage, name), place(number, name)) for name in STAGED)
+            legs.append(Leg(number, begin, steps, stage.start, *changed))
+            begin += steps
+        return legs
+
+    def leg_at(self, step: int) -> Leg:
+        """The leg that the step after so many belongs to; the last one at the end of the run."""
+        return next((leg for leg in self.legs if step < leg.end), self.legs[-1])
+
+    @property
+    def max_steps(self) -> int:
+        """The steps of all stages."""
+        return self.legs[-1].end
 
     @property
     def is_own(self) -> bool:
-        """Whether it trains by what the paper does not have: a schedule, `Length`, another reward, ..."""
-        objective, defaults = self.objective, ObjectiveConfig()
-        if objective.kind == "mle":
-            return False
-        ours = (each.name for each in dataclasses.fields(objective) if each.name not in PAPERS_CHOICES)
-        rewarded = objective.kind != "raml" or objective.payoff == "reward"
-        return (rewarded and self.reward != RewardConfig()) or any(
-            getattr(objective, name) != getattr(defaults, name) for name in ours
-        )
+        """Whether it trains by what the paper does not have: stages, a schedule, `Length`, another reward, ..."""
+        rewarded = self.objective.is_rewarded and self.reward != first(RewardSettings)
+        return bool(self.stages) or rewarded or not self.objective.is_the_papers
+
+    @property
+    def label(self) -> str:
+        """The training method as reports name it, that of each stage in turn."""
+        return " → ".join(dict.fromkeys(leg_label(leg) for leg in self.legs))
 
 
-def read(path: Path | str, settings: Sequence[str] = ()) -> Config:
-    """The config in a TOML file, changed by `settings` of the form `table.key=value`."""
+def leg_label(leg: Leg) -> str:
+    return leg.objective.label + (" + Length" if leg.objective.is_rewarded and leg.reward.length else "")
+
+
+def place(stage: int, table: str) -> str:
+    return f"stages, number {stage + 1}: {table}"
+
+
+def default_task(model: ModelSettings) -> TaskSettings:
+    """The first task that reads what a model reads."""
+    for kind in registry.built_in("tasks").values():
+        assert issubclass(kind, TaskSettings)
+        if kind.reads == model.reads:
+            return kind()
+    raise InputError(f"model.kind = {model.kind!r} reads {model.reads}, which no built-in task does; set task.kind")
+
+
+def read(path: Path | str, settings: Sequence[str] = (), old: bool = False) -> Config:
+    """The config in a TOML file, changed by `settings` of the form `table.key=value`.
+
+    `old` leaves out what other kinds own, if the file does not say which version wrote it: versions before 0.2 wrote
+    the settings of all kinds into one table.
+    """
     path = Path(path)
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -342,7 +157,41 @@ def read(path: Path | str, settings: Sequence[str] = ()) -> Config:
         raise InputError(f"{path}: no such config file") from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from None
-    return override(build(Config, table, str(path)), settings)
+    if old and "version" not in table:
+        table, _ = without_others(table)
+    return override(build(table, str(path)), settings)
+
+
+def without_others(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """A config without the settings that belong to other kinds than those it chooses, and the names of these."""
+    kept, dropped = dict(table), []
+    for name, base in kind_tables().items():
+        given = table.get(name)
+        if not isinstance(given, Mapping):
+            continue
+        fields = registry.fields_of(chosen(base, given, name))
+        others = [key for key in given if key not in (*fields, "kind") and registry.owners(base.group, key)]
+        kept[name] = {key: value for key, value in given.items() if key not in others}
+        dropped += [f"{name}.{key}" for key in others]
+    return kept, dropped
+
+
+def kind_tables() -> dict[str, type[KindSettings]]:
+    """The tables that have kinds."""
+    return {name: base for name, base in bases().items() if issubclass(base, KindSettings)}
+
+
+def bases() -> dict[str, type[Settings]]:
+    """Every table's dataclass, or what the dataclasses of its kinds derive from."""
+    hints = get_type_hints(Config)
+    return {name: named(hint) for name, hint in hints.items() if name != "stages"}
+
+
+def named(hint: Any) -> type[Settings]:
+    """The dataclass of a type that may allow None."""
+    options = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    found: type[Settings] = options[0]
+    return found
 
 
 def may_make_corpus(config: Config, path: Path, settings: Sequence[str]) -> bool:
@@ -350,66 +199,215 @@ def may_make_corpus(config: Config, path: Path, settings: Sequence[str]) -> bool
 
     Below the working folder and below the config's own, yes; anywhere else only if the command line names the place.
     """
-    named = {setting.partition("=")[0].strip() for setting in settings}
+    given = {setting.partition("=")[0].strip() for setting in settings}
     homes = (Path.cwd().resolve(), path.resolve().parent)
-    written = {"data.cache": config.data.cache}
-    if config.data.corpus == "shapes" and config.data.path:
-        written["data.path"] = config.data.path
+    places = {"cache": Path(config.data.cache), **config.data.written}
+    default = CorpusSettings.cache
     return all(
-        key in named or place == DataConfig.cache or any(Path(place).resolve().is_relative_to(home) for home in homes)
-        for key, place in written.items()
+        f"data.{key}" in given
+        or (key == "cache" and config.data.cache == default)
+        or any(place.resolve().is_relative_to(home) for home in homes)
+        for key, place in places.items()
     )
 
 
+def plain(config: Config) -> dict[str, Any]:
+    """The config as TOML and JSON have it: tables of plain values, the kind first."""
+    tables: dict[str, Any] = {}
+    for name in bases():
+        settings = getattr(config, name)
+        if settings is not None:
+            tables[name] = plain_table(settings)
+    if config.stages:
+        tables["stages"] = [plain_stage(stage) for stage in config.stages]
+    return tables
+
+
+def plain_table(settings: Settings) -> dict[str, Any]:
+    values = {key: list(value) if isinstance(value, tuple) else value for key, value in vars_of(settings).items()}
+    return {"kind": settings.kind, **values} if has_kind_key(type(settings)) else values
+
+
+def vars_of(settings: Settings) -> dict[str, Any]:
+    return {each.name: getattr(settings, each.name) for each in dataclasses.fields(settings)}
+
+
+def plain_stage(stage: StageSettings) -> dict[str, Any]:
+    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in vars_of(stage).items() if value}
+
+
+def has_kind_key(kind: type[Settings]) -> bool:
+    """Whether `kind` chooses the dataclass; in [data] the corpus does."""
+    return issubclass(kind, KindSettings) and not issubclass(kind, CorpusSettings)
+
+
 def dumps(config: Config) -> str:
-    return tomli_w.dumps(dataclasses.asdict(config))
+    """TOML that `read` gives the same config from."""
+    from bangbang import __version__
+
+    return tomli_w.dumps({"version": __version__, **plain(config)})
 
 
 def override(config: Config, settings: Sequence[str]) -> Config:
     """`config` with each `table.key=value` of `settings` put in; the value is TOML, or a bare word."""
-    table: dict[str, Any] = dataclasses.asdict(config)
+    if not settings:
+        return config
+    tables = plain(config)
+    changes: dict[str, dict[str, Any]] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         keys = name.strip().split(".")
-        if not equals or len(keys) != 2:
+        if keys[0] == "stages" and equals and len(keys) in (3, 4):
+            change_stage(tables.get("stages", []), keys[1:], value_of(text), setting)
+        elif not equals or len(keys) != 2:
             raise InputError(f"--set {setting}: expected table.key=value, such as training.max_steps=500")
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except (ValueError, RecursionError):
-            value = text.strip()
-        table.setdefault(keys[0], {})[keys[1]] = value
-    return build(Config, table, "--set")
+        else:
+            changes.setdefault(keys[0], {})[keys[1]] = value_of(text)
+    if "kind" in changes.get("model", {}) and "task" not in changes and config.task == default_task(config.model):
+        del tables["task"]  # chosen again, by the new model
+    for name, change in changes.items():
+        before = getattr(config, name, None) if name in bases() else None
+        tables[name] = merged(before, change, "--set") if before is not None else change
+    return build(tables, "--set")
 
 
-def build(kind: type[T], table: Mapping[str, Any], where: str) -> T:
-    """An instance of dataclass `kind` from `table`; `where` starts every error message."""
-    types_by_name = get_type_hints(kind)
+def value_of(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text.strip()
+
+
+def change_stage(stages: list[dict[str, Any]], keys: list[str], value: Any, setting: str) -> None:
+    """Put `stages.N.key=value` or `stages.N.table.key=value` in, N counted from 1."""
+    number = int(keys[0]) if keys[0].isdecimal() and len(keys[0]) < 6 else 0
+    if not 1 <= number <= len(stages):
+        raise InputError(f"--set {setting}: there are {len(stages)} stages; the first is stages.1")
+    table = stages[number - 1]
+    for key in keys[1:-1]:
+        table = table.setdefault(key, {})
+    table[keys[-1]] = value
+
+
+def merged(before: Settings, changes: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """A table with changes put in. If they choose another kind, what that kind shares with the old one stays."""
+    values = plain_table(before)
+    if isinstance(before, KindSettings):
+        base = bases()[before.table]
+        assert issubclass(base, KindSettings)
+        kind = chosen(base, {**values, **changes}, where)
+        if kind is not type(before):
+            defaults = {each.name: each.default for each in dataclasses.fields(before)}
+            shared = registry.fields_of(kind)
+            values = {key: value for key, value in values.items() if key in shared and value != defaults.get(key)}
+    return {**values, **changes}
+
+
+def changed_table(before: Settings, changes: Mapping[str, Any], where: str) -> Any:
+    """The settings of a stage: those of the run, changed."""
+    return convert(merged(before, changes, where), bases()[before.table], where) if changes else before
+
+
+def build(table: Mapping[str, Any], where: str) -> Config:
+    """A config from the tables of a file; `where` starts every error message."""
+    known = [*bases(), "stages", "version"]
     for key in table:
-        if key not in types_by_name:
-            raise InputError(f"{where}: unknown key {key!r}{suggestion(key, types_by_name)}")
-    return kind(**{key: convert(value, types_by_name[key], f"{where}: {key}") for key, value in table.items()})
+        if key not in known:
+            raise InputError(f"{where}: unknown key {key!r}{suggestion(key, known)}")
+    tables = {
+        name: convert(table[name], base, f"{where}: {name}") for name, base in bases().items() if name in table
+    }
+    stages = table.get("stages", [])
+    if not isinstance(stages, list):
+        raise InputError(f"{where}: stages: expected a list of tables, each under [[stages]]")
+    built = tuple(convert(stage, StageSettings, f"{where}: stages, number {n + 1}") for n, stage in enumerate(stages))
+    config = Config(**tables, stages=built)  # type: ignore[arg-type]
+    config.legs  # noqa: B018  # a stage's tables are checked here
+    return config
 
 
-def suggestion(key: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; known keys are {', '.join(known)}"
+def suggestion(key: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; known keys are {', '.join(names)}"
+
+
+def chosen(base: type[KindSettings], table: Mapping[str, Any], where: str) -> type[KindSettings]:
+    """The dataclass of the kind that a table names, or of the default one."""
+    if issubclass(base, CorpusSettings):
+        name = table.get("corpus", registry.default(base.group))
+        if not isinstance(name, str):
+            raise InputError(f"{where}: corpus: expected str, got {excerpt(name)!r}")
+        named_so = name != ANY_CORPUS and registry.has(base.group, name)
+        return registry.find(base.group, name if named_so else ANY_CORPUS, where)
+    name = table.get("kind", registry.default(base.group))
+    if not isinstance(name, str):
+        raise InputError(f"{where}: kind: expected str, got {excerpt(name)!r}")
+    return registry.find(base.group, name, f"{where}: kind")
+
+
+def convert_table(value: Any, base: type[Settings], where: str) -> Settings:
+    """An instance of a table's dataclass, or of the one that its kind chooses."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where}: expected a table")
+    kind: type[Settings] = base
+    if issubclass(base, KindSettings):
+        kind = chosen(base, value, where)
+        if has_kind_key(kind):
+            value = {key: entry for key, entry in value.items() if key != "kind"}
+    hints = get_type_hints(kind)
+    fields = registry.fields_of(kind)
+    for key in value:
+        if key not in fields:
+            raise InputError(f"{where}: {unknown_key(key, base, kind, fields)}")
+    return kind(**{key: convert(entry, hints[key], f"{where}: {key}") for key, entry in value.items()})
+
+
+def unknown_key(key: str, base: type[Settings], kind: type[Settings], fields: list[str]) -> str:
+    """What to say of a key that a kind does not have: perhaps it is another kind's."""
+    if issubclass(base, KindSettings) and issubclass(kind, KindSettings):
+        selector = "corpus" if issubclass(base, CorpusSettings) else "kind"
+        own = registry.name_of(kind)
+        owners = registry.owners(base.group, key)
+        if owners:
+            way = f"set {base.table}.{selector}={owners[0]}" if len(owners) == 1 else f"choose one by {selector}"
+            return f"{key!r} belongs to {selector} {' and '.join(owners)}, and this is {own!r}; {way}, or leave it out"
+        fields = [selector, *(name for name in fields if name != selector)]
+    return f"unknown key {key!r}{suggestion(key, fields)}"
 
 
 def convert(value: Any, kind: Any, where: str) -> Any:
-    if dataclasses.is_dataclass(kind):
+    """A value of a config file as the type `kind`; an InputError says what was expected."""
+    if isinstance(kind, type) and issubclass(kind, Settings):
+        return convert_table(value, kind, where)
+    origin = get_origin(kind)
+    if origin is Literal:
+        if value not in get_args(kind):
+            raise InputError(f"{where}: {excerpt(value)!r} is not one of {', '.join(map(repr, get_args(kind)))}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise InputError(f"{where}: expected a list, got {excerpt(value)!r}")
+        return tuple(convert(each, get_args(kind)[0], where) for each in value)
+    if origin is not None:
         if not isinstance(value, Mapping):
             raise InputError(f"{where}: expected a table")
-        return build(typing.cast(type[Any], kind), value, where)
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            raise InputError(f"{where}: {value!r} is not one of {', '.join(map(repr, get_args(kind)))}")
-        return value
+        return dict(value)
+    return convert_value(value, kind, where)
+
+
+def excerpt(value: Any) -> str:
+    """The beginning of a value; Python refuses to write out whole numbers of thousands of digits."""
+    return "a very large number" if isinstance(value, int) and abs(value) > LARGEST else str(value)[:80]
+
+
+def convert_value(value: Any, kind: type[Any], where: str) -> Any:
     if isinstance(value, int) and abs(value) > LARGEST:
         raise InputError(f"{where}: larger than any number here may be")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind:
-        raise InputError(f"{where}: expected {kind.__name__}, got {str(value)[:80]!r}")
+        raise InputError(f"{where}: expected {kind.__name__}, got {excerpt(value)!r}")
     if value != value:
         raise InputError(f"{where}: is not a number")
     if isinstance(value, str) and "\0" in value:
@@ -418,12 +416,14 @@ def convert(value: Any, kind: Any, where: str) -> Any:
 
 
 def flat(config: Config) -> dict[str, Any]:
-    """Every setting by its `table.key`."""
-    tables = dataclasses.asdict(config).items()
-    return {f"{name}.{key}": value for name, table in tables for key, value in table.items()}
+    """Every setting by its `table.key`; those of stages as one."""
+    tables = plain(config)
+    stages = tables.pop("stages", [])
+    settings = {f"{name}.{key}": value for name, table in tables.items() for key, value in table.items()}
+    return {**settings, "stages": stages} if stages else settings
 
 
 def differences(one: Config, other: Config) -> Iterator[str]:
-    """The `table.key`s in which two configs differ."""
-    theirs = flat(other)
-    return (key for key, value in flat(one).items() if theirs[key] != value)
+    """The `table.key`s in which two configs differ; of tables of different kinds, also those that one of them lacks."""
+    ours, theirs = flat(one), flat(other)
+    return (key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key))

@@ -14,7 +14,7 @@ from bangbang.features import FeatureTable
 from bangbang.files import read_json
 
 MANIFEST = "corpus.json"
-VOCABULARY = "vocabulary.json"
+VOCABULARY, SOURCE_VOCABULARY = "vocabulary.json", "source_vocabulary.json"
 SPLITS = ("train", "valid", "test")
 ENTRIES: dict[str, type] = {
     "fingerprint": str,
@@ -58,6 +58,12 @@ class Corpus:
         return Vocabulary.load(self.folder / VOCABULARY)
 
     @cached_property
+    def source_vocabulary(self) -> Vocabulary | None:
+        """That of the sources, if they have one of their own."""
+        path = self.folder / SOURCE_VOCABULARY
+        return Vocabulary.load(path) if path.exists() else None
+
+    @cached_property
     def features(self) -> FeatureTable | None:
         """The images' features, if the sources are images."""
         facts = self.manifest.get("features")  # corpora of text may have been made before there were images
@@ -82,7 +88,8 @@ class Corpus:
         if name not in counts:
             raise InputError(f"{self.folder}: no split {name!r}; this corpus has {', '.join(counts)}")
         try:
-            split = Split.open(self.folder / name, self.features, all_references, len(self.vocabulary))
+            sizes = len(self.vocabulary), len(self.source_vocabulary or self.vocabulary)
+            split = Split.open(self.folder / name, self.features, all_references, *sizes)
         except InputError:  # of the features, which says what to do
             raise
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:

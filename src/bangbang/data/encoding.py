@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bangbang.data.files import identity
+from bangbang.corpora.text_files import identity
 from bangbang.data.raw import record_batches
 from bangbang.data.schema import ENCODED, ROWS
 from bangbang.data.vocabulary import Vocabulary
@@ -70,9 +70,14 @@ class Encoder:
     """Turns raw files into splits that `datasets` can load."""
 
     def __init__(
-        self, vocabulary: Vocabulary, max_source_length: int, max_target_length: int, images: FeatureTable | None
+        self,
+        vocabulary: Vocabulary,
+        source_vocabulary: Vocabulary,
+        max_source_length: int,
+        max_target_length: int,
+        images: FeatureTable | None,
     ) -> None:
-        self._vocabulary, self._images = vocabulary, images
+        self._vocabulary, self._source_vocabulary, self._images = vocabulary, source_vocabulary, images
         self._source_limit = max_source_length
         self._target_limit = max_target_length - 1  # room for EOS
         self._digest = hashlib.blake2b(digest_size=16)
@@ -146,7 +151,7 @@ class Encoder:
         """
         if self._images:
             return [[row] for name in sources if (row := self._images.row(name)) is not None]
-        return self._vocabulary.encode_batch(sources)
+        return self._source_vocabulary.encode_batch(sources)
 
 
 def lists(sequences: list[list[int]]) -> Any:

@@ -9,46 +9,58 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from bangbang.config import DataConfig, VocabularyConfig
-from bangbang.data.corpus import FORMAT, MANIFEST, VOCABULARY, Corpus
+from bangbang.corpora.pairs import Reader
+from bangbang.corpora.settings import CorpusSettings
+from bangbang.data.corpus import FORMAT, MANIFEST, SOURCE_VOCABULARY, VOCABULARY, Corpus
 from bangbang.data.encoding import Encoder
-from bangbang.data.pairs import Reader
-from bangbang.data.progress import Progress
-from bangbang.data.raw import texts
-from bangbang.data.readers import open_reader
+from bangbang.data.raw import Side, texts
 from bangbang.data.reading import READING, raw_path, read
+from bangbang.data.settings import VocabularySettings
 from bangbang.data.vocabulary import Vocabulary, check_size
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable
 from bangbang.files import publish, write_whole
 from bangbang.locks import LOCK, locked
+from bangbang.progress import Progress
 
 
-def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = True, may_make: bool = True) -> Corpus:
+class Vocabularies(NamedTuple):
+    """Settings of the vocabularies of a corpus."""
+
+    target: VocabularySettings
+    source: VocabularySettings | None
+    """None where sources share that of the targets."""
+
+
+def prepare(
+    data: CorpusSettings,
+    vocabulary: VocabularySettings,
+    source_vocabulary: VocabularySettings | None = None,
+    progress: bool = True,
+    may_make: bool = True,
+) -> Corpus:
     """The corpus that the options describe, made in `data.cache` unless it is there already.
 
     It is found again by what it was made from: the options and the content of the inputs. Of several processes that
     ask for it at once, one makes it and the others wait.
     """
-    check_size(vocabulary)
-    if data.corpus == "shapes" and not may_make:
-        from bangbang.data.shapes import scenes_folder  # drawn where the config says
-
-        if not scenes_folder(data).exists():
-            raise InputError(
-                f"{scenes_folder(data)}: a config may not write there; to allow it: --set data.path=FOLDER"
-            )
+    vocabularies = Vocabularies(vocabulary, source_vocabulary)
+    for each in filter(None, vocabularies):
+        check_size(each)
+    for key, place in data.written.items():
+        if not may_make and not place.exists():
+            raise InputError(f"{place}: a config may not write there; to allow it: --set data.{key}=FOLDER")
     reader = open_reader(data)
-    made_from = {"format": FORMAT, "input": reader.identity, "options": options(data, vocabulary)}
+    made_from = {"format": FORMAT, "input": reader.identity, "options": options(data, vocabularies)}
     key = hashlib.blake2b(json.dumps(made_from, sort_keys=True).encode(), digest_size=6).hexdigest()
     folder = Path(data.cache) / f"{reader.name}-{key}"
     if not folder.exists():
         if not may_make:
             allowed = f"--set data.cache={data.cache}"
             raise InputError(f"data.cache = {data.cache!r}: a config may not write there; to allow it: {allowed}")
-        make(reader, data, vocabulary, folder, progress)
+        make(reader, data, vocabularies, folder, progress)
     corpus = Corpus.open(folder)
     corpus.manifest["synthetic"] = reader.synthetic  # not in those that were made before it was noted
     if reader.features and corpus.manifest["features"] != features_facts(reader.features):  # they were moved
@@ -57,7 +69,7 @@ def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = Tru
     return corpus
 
 
-def make(reader: Reader, data: DataConfig, vocabulary: VocabularyConfig, folder: Path, progress: bool) -> None:
+def make(reader: Reader, data: CorpusSettings, vocabularies: Vocabularies, folder: Path, progress: bool) -> None:
     growing = folder.with_name(f".{folder.name}.growing")
     with locked(growing, wait=True):
         if folder.exists():  # another process was first
@@ -67,7 +79,7 @@ def make(reader: Reader, data: DataConfig, vocabulary: VocabularyConfig, folder:
             with Progress(progress) as shown:
                 if (growing / READING).exists():
                     shown.say(f"going on with {folder.name}, which was interrupted")
-                build(reader, data, vocabulary, growing, shown)
+                build(reader, data, vocabularies, growing, shown)
             for path in (*growing.glob("*.raw"), *growing.glob("*/*.arrow.json"), growing / READING, growing / LOCK):
                 path.unlink(missing_ok=True)
             publish(growing, folder)
@@ -78,16 +90,24 @@ def make(reader: Reader, data: DataConfig, vocabulary: VocabularyConfig, folder:
             raise InputError(f"{folder}: cannot be made ({error}); make room, then call again to go on") from None
 
 
-def options(data: DataConfig, vocabulary: VocabularyConfig) -> dict[str, Any]:
-    """The options that change what is in the corpus."""
-    table = dataclasses.asdict(data)
-    # the reader's identity says by content what was read, and what was held out; all_references is about batches
-    for name in ("corpus", "path", "cache", "features", "held_out", "all_references"):
-        del table[name]
-    return {"data": table, "vocabulary": dataclasses.asdict(vocabulary)}
+def open_reader(data: CorpusSettings) -> Reader:
+    """The reader of the corpus that [data] names."""
+    try:
+        return data.build()
+    except OSError as error:  # a name too long, a folder that may not be listed
+        raise InputError(f"data.corpus = {data.corpus!r}: {error.strerror or error}") from None
 
 
-def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Path, shown: Progress) -> None:
+def options(data: CorpusSettings, vocabularies: Vocabularies) -> dict[str, Any]:
+    """The settings that change what is in the corpus; the reader's identity tells by content what was read."""
+    table: dict[str, Any] = {"data": data.options}
+    for name, settings in zip(("vocabulary", "source_vocabulary"), vocabularies, strict=True):
+        if settings is not None:
+            table[name] = {"kind": settings.kind, **dataclasses.asdict(settings)}
+    return table
+
+
+def build(reader: Reader, data: CorpusSettings, settings: Vocabularies, folder: Path, shown: Progress) -> None:
     """All stages that `folder` does not have yet; the manifest is the last."""
     if (folder / MANIFEST).exists():
         return
@@ -95,12 +115,12 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
         reader.features.check_finite()
     facts = read(reader, data, folder, shown)
     rows: dict[str, int] = facts.pop("rows")
-    if not (folder / VOCABULARY).exists():
-        with shown.task("training the vocabulary"):
-            read_texts = texts(raw_path(folder, "train"), sources=reader.features is None)
-            Vocabulary.train(read_texts, config).save(folder / VOCABULARY)
-    vocabulary = Vocabulary.load(folder / VOCABULARY)
-    encoder = Encoder(vocabulary, data.max_source_length, data.max_target_length, reader.features)
+    shared = settings.source is None and reader.features is None
+    vocabulary = trained(folder, VOCABULARY, settings.target, "both" if shared else "targets", shown)
+    sources = vocabulary
+    if settings.source is not None:
+        sources = trained(folder, SOURCE_VOCABULARY, settings.source, "sources", shown)
+    encoder = Encoder(vocabulary, sources, data.max_source_length, data.max_target_length, reader.features)
     reports = {}
     for name, count in rows.items():
         with shown.task(f"encoding {name}") as progress:
@@ -111,7 +131,7 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
         "format": FORMAT,
         "corpus": data.corpus,
         "input": reader.identity,
-        "options": options(data, config),
+        "options": options(data, settings),
         "features": features_facts(reader.features) if reader.features else None,
         "synthetic": reader.synthetic,
         "vocabulary_size": len(vocabulary),
@@ -120,6 +140,14 @@ def build(reader: Reader, data: DataConfig, config: VocabularyConfig, folder: Pa
         "fingerprint": encoder.fingerprint,
     }
     write_manifest(folder, manifest)
+
+
+def trained(folder: Path, name: str, settings: VocabularySettings, side: Side, shown: Progress) -> Vocabulary:
+    """The vocabulary of some of the training texts, trained unless an earlier call has."""
+    if not (folder / name).exists():
+        with shown.task("training the vocabulary"):
+            Vocabulary.train(texts(raw_path(folder, "train"), side), settings).save(folder / name)
+    return Vocabulary.load(folder / name)
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -42,9 +42,13 @@ def record_batches(path: Path) -> Iterator[Any]:
         yield from stream
 
 
-def texts(path: Path, sources: bool) -> Iterator[str]:
-    """All texts of a raw file: the references, and the sources if they are texts."""
+Side = Literal["sources", "targets", "both"]
+
+
+def texts(path: Path, side: Side) -> Iterator[str]:
+    """All texts of a raw file, of its sources, its references, or both."""
     for batch in record_batches(path):
-        if sources:
+        if side != "targets":
             yield from batch.column("source").to_pylist()
-        yield from batch.column("targets").flatten().to_pylist()
+        if side != "sources":
+            yield from batch.column("targets").flatten().to_pylist()

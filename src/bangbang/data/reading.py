@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from bangbang.config import DataConfig
+from bangbang.corpora.families import stable_hash
+from bangbang.corpora.pairs import Ledger, Pair, Reader
+from bangbang.corpora.settings import CorpusSettings
 from bangbang.data.corpus import SPLITS
-from bangbang.data.pairs import Ledger, Pair, Reader
-from bangbang.data.progress import Progress
 from bangbang.data.raw import RawFile
-from bangbang.data.sides import Sides, number
+from bangbang.data.sides import Sides
 from bangbang.errors import InputError
 from bangbang.files import read_json, write_whole
+from bangbang.progress import Progress
 
 READING = "reading.json"
 
 
-def read(reader: Reader, data: DataConfig, folder: Path, shown: Progress) -> dict[str, Any]:
+def read(reader: Reader, data: CorpusSettings, folder: Path, shown: Progress) -> dict[str, Any]:
     """Read a corpus into `folder`, unless an earlier call has; returns counts, drops and overlaps."""
     if not (folder / READING).exists():
         ledger, sides, raw = Ledger(), Sides(data, list(reader.splits)), Collection(folder)
@@ -76,7 +77,7 @@ class Collection:
             self.files[split] = RawFile(raw_path(self._folder, split))
             self._hashes[split] = array("Q")
         self.files[split].add(pair.source, pair.targets)
-        self._hashes[split].append(number(pair.source))
+        self._hashes[split].append(stable_hash(pair.source))
 
     def close(self, reader: Reader, carved: list[str], ledger: Ledger) -> None:
         """Finish the files and put them in order; a split that should be there and has no pair is an error."""

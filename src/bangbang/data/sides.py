@@ -1,26 +1,18 @@
 """Which side of the split a pair is on: a function of its family alone, so that no family is ever on two sides."""
 
-import hashlib
 from array import array
 
 import numpy as np
 
-from bangbang.config import DataConfig
+from bangbang.corpora.families import stable_hash
+from bangbang.corpora.settings import CorpusSettings
 from bangbang.errors import InputError
-
-
-def number(text: str) -> int:
-    """A stable 64-bit hash."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 class Sides:
     """Carves the splits that a corpus lacks out of its `train` part."""
 
-    def __init__(self, data: DataConfig, given: list[str]) -> None:
-        for name, share in (("valid_share", data.valid_share), ("test_share", data.test_share)):
-            if not 0 <= share < 1:
-                raise InputError(f"data.{name} = {share}: expected a share from 0 to below 1")
+    def __init__(self, data: CorpusSettings, given: list[str]) -> None:
         if data.valid_share + data.test_share >= 1:
             raise InputError("data.valid_share and data.test_share together leave nothing for training")
         self._bounds: list[tuple[float, str]] = []
@@ -36,7 +28,7 @@ class Sides:
         """The split of a `train` pair of this family."""
         if not self._bounds:
             return "train"
-        hashed = number(family)
+        hashed = stable_hash(family)
         self._families.append(hashed)
         place = hashed / 2**64
         return next((name for bound, name in self._bounds if place < bound), "train")

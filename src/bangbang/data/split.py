@@ -5,7 +5,7 @@ Shapes: B examples, S longest source, T longest target of a batch, M references 
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from bangbang.contracts import Batch
 from bangbang.data.mapping import MappedTable
 from bangbang.data.ragged import Ragged
 from bangbang.data.schema import ENCODED
@@ -22,21 +23,6 @@ from bangbang.symbols import PAD, UNK
 
 Ints = npt.NDArray[np.int64]
 Rows = slice | Ints
-
-
-class Batch(NamedTuple):
-    """A training batch. Token ids are int64."""
-
-    source: Tensor
-    """[B, S] padded with PAD; an empty source is the single token UNK. Of images: their features [B, F], float32."""
-    source_length: Tensor
-    """[B]; 1 for an image."""
-    target: Tensor
-    """[B, T] one reference each, ends in EOS, padded with PAD."""
-    target_length: Tensor
-    """[B] EOS included."""
-    references: Tensor
-    """[B, M, T'] what the reward compares with: the target alone, or all references of its source, PAD for none."""
 
 
 class Split:
@@ -51,11 +37,12 @@ class Split:
         features: FeatureTable | None = None,
         all_references: bool = False,
         vocabulary_size: int = np.iinfo(np.int32).max,
+        source_vocabulary_size: int = np.iinfo(np.int32).max,
         release: Callable[[], None] = lambda: None,
         passed: Callable[[int], None] = lambda chunk: None,
     ) -> None:
         self._table, self._features, self._all_references = table, features, all_references
-        self._vocabulary_size, self._release = vocabulary_size, release
+        self._vocabulary_size, self._source_size, self._release = vocabulary_size, source_vocabulary_size, release
         if table.column("source").null_count:
             raise ValueError("a row without a source")
         if features is not None:
@@ -73,7 +60,9 @@ class Split:
         release()
 
     @classmethod
-    def open(cls, folder: Path, features: FeatureTable | None, all_references: bool, vocabulary_size: int) -> "Split":
+    def open(
+        cls, folder: Path, features: FeatureTable | None, all_references: bool, vocabulary_size: int, source_size: int
+    ) -> "Split":
         """The split in a folder; an id outside the vocabulary is an InputError when it is met."""
         paths = sorted(folder.glob("data-*.arrow"))
         if not paths or paths[-1].name != f"data-{len(paths) - 1:05d}-of-{len(paths):05d}.arrow":
@@ -81,7 +70,8 @@ class Split:
         mapped = MappedTable(paths)
         if mapped.table.schema != ENCODED:
             raise ValueError("other columns than a split has")
-        return cls(mapped.table, features, all_references, vocabulary_size, mapped.release, mapped.release_sometimes)
+        sizes = vocabulary_size, source_size
+        return cls(mapped.table, features, all_references, *sizes, mapped.release, mapped.release_sometimes)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -93,8 +83,9 @@ class Split:
         target, target_length = padded(self._targets.take(examples.astype(np.int64)))
         references = self._references(rows) if self._all_references else target.unsqueeze(1)
         self._release()
-        for ids in (target, references) if self.has_images else (source, target, references):
-            if bool((ids < 0).any()) or bool((ids >= self._vocabulary_size).any()):
+        checked = [(target, self._vocabulary_size), (references, self._vocabulary_size)]
+        for ids, size in checked if self.has_images else [*checked, (source, self._source_size)]:
+            if bool((ids < 0).any()) or bool((ids >= size).any()):
                 raise InputError("the corpus is damaged: a token id is outside the vocabulary; prepare it again")
         return Batch(source, source_length, target, target_length, references)
 
@@ -133,6 +124,10 @@ class Split:
         """Whether the sources are images."""
         return self._features is not None
 
+    def spread(self, count: int) -> Ints:
+        """At most `count` rows, evenly spread over the split."""
+        return np.unique(np.linspace(0, len(self) - 1, min(len(self), count)).astype(np.int64))
+
     def features(self, rows: Rows) -> Tensor:
         """The images' features [N, F] of these rows."""
         numbers = np.arange(len(self))[rows]
@@ -167,11 +162,6 @@ class Split:
             raise InputError(f"the corpus is damaged: {error}; prepare it again") from None
         finally:
             self._release()
-
-
-def spread(total: int, count: int) -> Ints:
-    """At most `count` of the numbers below `total`, evenly spread."""
-    return np.unique(np.linspace(0, total - 1, min(total, count)).astype(np.int64))
 
 
 def padded(sequences: list[npt.NDArray[np.int32]]) -> tuple[Tensor, Tensor]:

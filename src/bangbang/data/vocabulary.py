@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from bangbang.config import VocabularyConfig
+from bangbang.data.settings import BytePairs, TrainedVocabulary, Words
 from bangbang.errors import InputError
 from bangbang.files import write_whole
 from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
@@ -32,10 +32,10 @@ class Vocabulary:
         self._tokenizer = tokenizer
 
     @classmethod
-    def train(cls, texts: Iterable[str], config: VocabularyConfig) -> "Vocabulary":
+    def train(cls, texts: Iterable[str], config: TrainedVocabulary) -> "Vocabulary":
         """The `config.size` most frequent types of `texts`, by falling count and then by name."""
         check_size(config)
-        tokenizer = byte_pairs(config) if config.kind == "bpe" else words(config)
+        tokenizer = tokenizer_of(config)
         trainer = trainer_of(config)
         tokenizer.train_from_iterator(without_literal_symbols(texts), trainer)
         return cls(tokenizer)
@@ -108,14 +108,22 @@ class Vocabulary:
         return text if normalizer is None else str(normalizer.normalize_str(text))
 
 
-def check_size(config: VocabularyConfig) -> None:
+def check_size(config: TrainedVocabulary) -> None:
     """Room for the special tokens, and a word or all bytes."""
-    least = len(SYMBOLS) + (BYTES if config.kind == "bpe" else 1)
+    least = len(SYMBOLS) + (BYTES if isinstance(config, BytePairs) else 1)
     if config.size < least:
         raise InputError(f"vocabulary.size = {config.size}: a {config.kind} vocabulary needs {least} types or more")
 
 
-def words(config: VocabularyConfig) -> Tokenizer:
+def tokenizer_of(config: TrainedVocabulary) -> Tokenizer:
+    """An untrained tokenizer that cuts texts as the settings say."""
+    if isinstance(config, BytePairs):
+        return byte_pairs(config)
+    assert isinstance(config, Words)
+    return words(config)
+
+
+def words(config: Words) -> Tokenizer:
     """One type per word, as in the paper."""
     tokenizer = Tokenizer(models.WordLevel(unk_token=SYMBOLS[UNK]))
     tokenizer.pre_tokenizer = (
@@ -126,10 +134,8 @@ def words(config: VocabularyConfig) -> Tokenizer:
     return normalised(tokenizer, config)
 
 
-def byte_pairs(config: VocabularyConfig) -> Tokenizer:
+def byte_pairs(config: BytePairs) -> Tokenizer:
     """Byte-level pieces: any text is spelled out and comes back exactly."""
-    if config.split == "bare-words":
-        raise InputError("vocabulary.split = 'bare-words' is for word vocabularies: pieces spell out every character")
     tokenizer = Tokenizer(models.BPE())
     whole_words = pre_tokenizers.Split(Regex(r"\s"), behavior="merged_with_next")
     tokenizer.pre_tokenizer = (
@@ -141,9 +147,9 @@ def byte_pairs(config: VocabularyConfig) -> Tokenizer:
     return normalised(tokenizer, config)
 
 
-def trainer_of(config: VocabularyConfig) -> trainers.BpeTrainer | trainers.WordLevelTrainer:
+def trainer_of(config: TrainedVocabulary) -> trainers.BpeTrainer | trainers.WordLevelTrainer:
     symbols = list(SYMBOLS)
-    if config.kind == "bpe":
+    if isinstance(config, BytePairs):
         return trainers.BpeTrainer(
             vocab_size=config.size,
             min_frequency=config.min_count,
@@ -156,7 +162,7 @@ def trainer_of(config: VocabularyConfig) -> trainers.BpeTrainer | trainers.WordL
     )
 
 
-def normalised(tokenizer: Tokenizer, config: VocabularyConfig) -> Tokenizer:
+def normalised(tokenizer: Tokenizer, config: TrainedVocabulary) -> Tokenizer:
     if config.lowercase:
         tokenizer.normalizer = normalizers.Lowercase()
     return tokenizer
@@ -179,13 +185,12 @@ def rules(table: Any) -> Any:
 def known_rules() -> list[Any]:
     """The rules that our own vocabularies can have. A file with others could hold a pattern that never ends."""
     found = []
-    for kind, split, lowercase in product(("word", "bpe"), ("words", "whitespace", "bare-words"), (True, False)):
-        if (kind, split) == ("bpe", "bare-words"):
-            continue
-        config = VocabularyConfig(kind, lowercase=lowercase, split=split)  # type: ignore[arg-type]
-        tokenizer = byte_pairs(config) if kind == "bpe" else words(config)
-        tokenizer.add_special_tokens(list(SYMBOLS))
-        found.append(rules(json.loads(tokenizer.to_str())))
+    splits = {kind: get_args(get_type_hints(kind)["split"]) for kind in (Words, BytePairs)}
+    for kind, lowercase in product(splits, (True, False)):
+        for split in splits[kind]:
+            tokenizer = tokenizer_of(kind(lowercase=lowercase, split=split))
+            tokenizer.add_special_tokens(list(SYMBOLS))
+            found.append(rules(json.loads(tokenizer.to_str())))
     return found
 
 

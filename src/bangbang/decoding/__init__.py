@@ -1,8 +1,5 @@
 """Decoding: greedy, beam and sampling, with the test-time reward W·DUP."""
 
-from bangbang.decoding.beam import BeamSearch
-from bangbang.decoding.generation import generate
-from bangbang.decoding.hypothesis import Hypothesis
-from bangbang.decoding.sampling import sample
+from bangbang.lazy import attach
 
-__all__ = ["BeamSearch", "Hypothesis", "generate", "sample"]
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -8,9 +8,9 @@ from typing import Generic
 import torch
 from torch import Tensor
 
-from bangbang.config import DecodingConfig
+from bangbang.contracts import Model, State
 from bangbang.decoding.hypothesis import Hypothesis, forbidden
-from bangbang.models.protocol import SequenceModel, State
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.symbols import BOS, EOS
 
 
@@ -21,9 +21,9 @@ class BeamSearch(Generic[State]):
     """
 
     def __init__(
-        self, model: SequenceModel[State], state: State, beam: int, max_length: int, config: DecodingConfig
+        self, model: Model[State], state: State, beam: int, max_length: int, config: DecodingSettings
     ) -> None:
-        inputs, device = len(state.hidden), state.hidden.device
+        inputs, device = state.rows, state.device
         self.model, self.beam, self.max_length, self.config = model, beam, max_length, config
         self.finished: list[list[Hypothesis]] = [[] for _ in range(inputs)]
         self.inputs = list(range(inputs))  # which input each open block of K rows belongs to

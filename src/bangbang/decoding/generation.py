@@ -6,22 +6,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bangbang.config import DecodingConfig
+from bangbang.contracts import Model, Sources, State
 from bangbang.decoding.beam import BeamSearch
 from bangbang.decoding.hypothesis import Hypothesis
 from bangbang.decoding.sampling import sample
-from bangbang.models.protocol import SequenceModel, State
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.randomness import seed_for
 from bangbang.symbols import PAD, UNK
-
-Sources = Sequence[Sequence[int]] | Tensor  # token ids of each line, or image features [N, F]
 
 
 @torch.no_grad()
 def generate(
-    model: SequenceModel[Any],
+    model: Model[Any],
     sources: Sources,
-    config: DecodingConfig,
+    config: DecodingSettings,
     max_length: int,
     nbest: int = 1,
     seed: int = 1,
@@ -71,15 +69,15 @@ def pad(sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
 
 
 def sample_lines(
-    model: SequenceModel[State],
+    model: Model[State],
     state: State,
     lines: Sequence[int],
-    config: DecodingConfig,
+    config: DecodingSettings,
     max_length: int,
     nbest: int,
     seed: int,
 ) -> list[list[Hypothesis]]:
-    device = state.hidden.device
+    device = state.device
     uniform = torch.stack([line_uniforms(seed, line, number, max_length) for line in lines for number in range(nbest)])
     rows = torch.arange(len(lines), device=device).repeat_interleave(nbest)
     drawn = sample(model, state.select(rows), uniform.to(device), max_length, config)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.config import DecodingConfig
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.symbols import BOS, PAD, UNK
 
 
@@ -21,7 +21,7 @@ class Hypothesis(NamedTuple):
     """What hypotheses of one input are ranked by."""
 
 
-def forbidden(previous: Tensor, config: DecodingConfig) -> Tensor:
+def forbidden(previous: Tensor, config: DecodingSettings) -> Tensor:
     """The tokens [R, F] that may not come after `previous` [R]: W·DUP with W = ∞, and what is never generated."""
     never = [PAD, BOS] if config.unknown else [PAD, BOS, UNK]
     tokens = torch.tensor(never, device=previous.device).expand(len(previous), -1)

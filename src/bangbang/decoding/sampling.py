@@ -8,9 +8,9 @@ Shapes: R rows, T time, V vocabulary.
 import torch
 from torch import Tensor
 
-from bangbang.config import DecodingConfig
+from bangbang.contracts import Model, State
 from bangbang.decoding.hypothesis import Hypothesis, forbidden
-from bangbang.models.protocol import SequenceModel, State
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.symbols import BOS, EOS
 
 
@@ -35,10 +35,10 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
 
 
 def sample(
-    model: SequenceModel[State], state: State, uniform: Tensor, max_length: int, config: DecodingConfig
+    model: Model[State], state: State, uniform: Tensor, max_length: int, config: DecodingSettings
 ) -> list[Hypothesis]:
     """One sequence per row of `state`; `uniform` [R, T] holds the rows' random numbers."""
-    rows = torch.arange(len(state.hidden), device=uniform.device)
+    rows = torch.arange(state.rows, device=uniform.device)
     last = torch.full_like(rows, BOS)
     log_prob = torch.zeros_like(uniform[:, 0], dtype=torch.float64)
     tokens = torch.full_like(uniform, EOS, dtype=torch.long)  # [R, T]

@@ -1,10 +1,10 @@
-"""The example to explain, as a model of its kind reads it: the one place that knows of texts and images."""
+"""The example to explain, as the run's model reads it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from bangbang.data import Split
-from bangbang.decoding.generation import Sources
+from bangbang.contracts import Sources
 from bangbang.errors import InputError
 from bangbang.training import Run
 
@@ -19,9 +19,9 @@ class Example(NamedTuple):
 
 
 def text_example(run: Run, source: str, reference: str) -> Example:
-    if run.image_features:
-        raise InputError(f"{run.folder}: reads images, not text; leave out SOURCE and choose one by --example N")
-    return Example(source, [source_ids(run, source)], [reference])
+    if run.task.reads != "tokens":
+        raise InputError(f"{run.folder}: reads {run.task.reads}, not text; choose an example by --example N")
+    return Example(source, run.encode_sources([source]), [reference])
 
 
 def validation_example(run: Run, number: int) -> Example:
@@ -36,9 +36,5 @@ def row_example(run: Run, split: Split, row: int) -> Example:
     """A row of a split, with the references that training would show."""
     rows = slice(row, row + 1)
     (source,), (references,) = split.sources(rows), split.references(rows)
-    inputs = split.features(rows) if split.has_images else [source_ids(run, source)]
+    inputs = run.task.inputs(split, rows, run.encode_sources)
     return Example(source, inputs, references if run.config.data.all_references else references[:1])
-
-
-def source_ids(run: Run, source: str) -> list[int]:
-    return run.vocabulary.encode(source)[: run.config.data.max_source_length]

@@ -8,7 +8,7 @@ from bangbang.explanation.scatter import LOOKS
 from bangbang.explanation.subject import Subject
 from bangbang.explanation.targets import Targets
 from bangbang.explanation.trace import Trace
-from bangbang.objectives import Settings
+from bangbang.objectives import Sampling
 
 
 def subject_record(subject: Subject, seed: int) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def subject_record(subject: Subject, seed: int) -> dict[str, Any]:
     }
 
 
-def trace_record(subject: Subject, settings: Settings, found: Trace, seed: int) -> dict[str, Any]:
+def trace_record(subject: Subject, settings: Sampling, found: Trace, seed: int) -> dict[str, Any]:
     rules = settings.rules._asdict()
     weight = rules.pop("weight")
     return {

@@ -13,12 +13,13 @@ from torch import Tensor
 from bangbang.decoding import generate
 from bangbang.decoding.generation import collate
 from bangbang.errors import InputError
+from bangbang.config import Leg
 from bangbang.explanation.example import Example
+from bangbang.models import InputDecoder
 from bangbang.rewards import Sum, repeat
 from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 from bangbang.training import Run
 from bangbang.training.checkpoint import read_progress
-from bangbang.training.learner import InputDecoder
 from bangbang.training.reward import run_reward
 
 
@@ -29,7 +30,9 @@ class Subject:
     run: Run
     checkpoint: str
     step: int
-    """The training step that the checkpoint was written after."""
+    """Steps of its stage that the checkpoint was trained for."""
+    leg: Leg
+    """That stage."""
     source: str
     """A text, or an image's name."""
     reference: str
@@ -46,18 +49,21 @@ class Subject:
         """What is over the model's lengths is cut, as in training."""
         ids = reference_ids(run, example.references)
         folder, model = run.checkpoint(checkpoint), run.load_model(checkpoint)
+        step = read_progress(folder).step
+        leg = run.config.leg_at(max(0, step - 1))
         (best, *_), *_ = generate(model, example.inputs, run.config.decoding, run.config.data.max_target_length)
         return cls(
             run,
             folder.name,
-            read_progress(folder).step,
+            step - leg.first_step,
+            leg,
             example.source,
             example.references[0],
             run.vocabulary.decode(best.tokens),
             InputDecoder(model, model.encode(*collate(example.inputs, [0]))),
             torch.tensor(ids[:1]),
             pad_references(ids),
-            run_reward(run, lambda: run.corpus().split("train")),
+            run_reward(run, leg.reward, lambda: run.corpus().split("train")),
         )
 
     @property

@@ -10,12 +10,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.config import ObjectiveConfig
 from bangbang.explanation.methods import Methods
 from bangbang.explanation.subject import Subject
-from bangbang.objectives import Settings, draw
-from bangbang.objectives.raml import hamming_targets, reward_targets
-from bangbang.objectives.spg import Guides, bang_bang_weights
+from bangbang.objectives import Raml, Sampling, draw
+from bangbang.objectives.reward_augmented import hamming_targets, reward_targets
+from bangbang.objectives.policy_gradients import Guides, bang_bang_weights
 from bangbang.randomness import seed_for
 from bangbang.rewards import repeat
 from bangbang.symbols import EOS, PAD
@@ -67,7 +66,7 @@ def draw_targets(subject: Subject, methods: Methods, samples: int, seed: int = 1
     yield count_up(subject, "PG", "the model alone", drawn)
 
 
-def reward_samples(subject: Subject, config: ObjectiveConfig, samples: int, generator: torch.Generator) -> Tensor:
+def reward_samples(subject: Subject, config: Raml, samples: int, generator: torch.Generator) -> Tensor:
     """Targets by the reward alone. [N, T]"""
     vocabulary_size = len(subject.run.vocabulary)
     if config.payoff == "reward":
@@ -76,7 +75,7 @@ def reward_samples(subject: Subject, config: ObjectiveConfig, samples: int, gene
     return hamming_targets(subject.y.repeat(samples, 1), config.tau, vocabulary_size, generator)
 
 
-def sampled(subject: Subject, settings: Settings, samples: int, generator: torch.Generator) -> Tensor:
+def sampled(subject: Subject, settings: Sampling, samples: int, generator: torch.Generator) -> Tensor:
     """Targets by forward-pass sampling. [N, T]"""
     length, references = subject.max_length, subject.references
     coins, chances = torch.rand(2, samples, length, generator=generator)

@@ -9,7 +9,7 @@ from rich.text import Text
 from bangbang.explanation.subject import Subject
 from bangbang.explanation.targets import Targets
 from bangbang.explanation.trace import Candidate, Step, Trace
-from bangbang.objectives import Settings
+from bangbang.objectives import Sampling
 
 STYLES = {"reward": "dark_orange", "model": "dodger_blue1", "reference": "bold"}
 SHOWN = 3
@@ -26,7 +26,7 @@ def texts(subject: Subject, target: Text | None = None) -> Table:
     return grid
 
 
-def trace_table(subject: Subject, settings: Settings, found: Trace, width: int) -> RenderableType:
+def trace_table(subject: Subject, settings: Sampling, found: Trace, width: int) -> RenderableType:
     """The texts, one row per token, and what the whole counts for; a narrow terminal gets fewer columns."""
     target = Text()
     for step in found.steps:

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from bangbang.explanation.recording import Recording
 from bangbang.explanation.subject import Subject
-from bangbang.objectives import Rules, Settings, draw
-from bangbang.objectives.spg import Guides, bang_bang_weights, loss_weights
+from bangbang.objectives import Rules, Sampling, draw
+from bangbang.objectives.policy_gradients import Guides, bang_bang_weights, loss_weights
 from bangbang.rewards import Increments, dense
 from bangbang.symbols import BOS, PAD
 
@@ -81,7 +81,7 @@ class Trace(NamedTuple):
 
 
 @torch.no_grad()
-def trace(subject: Subject, settings: Settings, seed: int = 1) -> Trace:
+def trace(subject: Subject, settings: Sampling, seed: int = 1) -> Trace:
     """Draw one target and tell how."""
     length, generator = subject.max_length, torch.Generator().manual_seed(seed)
     coins, chances = torch.rand(2, 1, length, generator=generator)

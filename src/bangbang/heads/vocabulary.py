@@ -33,6 +33,10 @@ class VocabularyHead(nn.Module):
             self.bias[[PAD, BOS]] = IMPOSSIBLE
         self.tied: Tied | None = None
 
+    @property
+    def size(self) -> int:
+        return len(self.weight)
+
     def begin(self) -> None:
         """A new forward pass: what it looks up and what it scores will share one gradient of `weight`."""
         self.tied = Tied(self.weight) if torch.is_grad_enabled() and self.weight.requires_grad else None

@@ -4,24 +4,6 @@
 `Metric`s: `estimates` gives a metric's corpus scores, `compare` two systems' difference. Only numpy is needed here.
 """
 
-from bangbang.metrics.bootstrap import Estimate, Resampling, estimates
-from bangbang.metrics.coco_caption import CocoCaption
-from bangbang.metrics.comparison import Comparison, ScoreComparison, compare
-from bangbang.metrics.metric import Metric
-from bangbang.metrics.rouge import Rouge, RougeEstimate, RougeScore
-from bangbang.metrics.sacre import SacreBleu
+from bangbang.lazy import attach
 
-__all__ = [
-    "CocoCaption",
-    "Comparison",
-    "Estimate",
-    "Metric",
-    "Resampling",
-    "Rouge",
-    "RougeEstimate",
-    "RougeScore",
-    "SacreBleu",
-    "ScoreComparison",
-    "compare",
-    "estimates",
-]
+__getattr__, __dir__, __all__ = attach(__name__)

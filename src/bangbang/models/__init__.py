@@ -1,7 +1,5 @@
-"""Models: `encode`, `step` (one token), `unroll` (known tokens) and a head, behind one protocol."""
+"""Models: `encode` an input, `step` over tokens, a `head` over the vocabulary; the rest has defaults."""
 
-from bangbang.models.attention_gru import AttentionGru
-from bangbang.models.protocol import DecoderState, Rollout, SequenceModel, State
-from bangbang.models.show_and_tell import ShowAndTell
+from bangbang.lazy import attach
 
-__all__ = ["AttentionGru", "DecoderState", "Rollout", "SequenceModel", "ShowAndTell", "State"]
+__getattr__, __dir__, __all__ = attach(__name__)

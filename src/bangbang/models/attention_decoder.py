@@ -14,12 +14,14 @@ Shapes: B batch, S source length, T time, L layers, H units, M memory size. Time
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from bangbang.models.base import TensorState
 from bangbang.models.gru import Gates, full_precision, gate_biases, initial_weight, state_first
 from bangbang.products import add_product, affine
 
@@ -41,7 +43,8 @@ class Memory(NamedTuple):
     bias: Tensor  # [B, S] 0, and -inf at padding
 
 
-class AttentionState(NamedTuple):
+@dataclass(frozen=True)
+class AttentionState(TensorState):
     hidden: Tensor  # [B, L, H] the recurrent layers' states
     memory: Tensor  # [B, S, 2H] what attention reads
     keys: Tensor  # [B, S, H] the memory as attention compares it
@@ -50,9 +53,6 @@ class AttentionState(NamedTuple):
     @property
     def read(self) -> Memory:
         return Memory(self.memory, self.keys, self.bias)
-
-    def select(self, rows: Tensor) -> "AttentionState":
-        return AttentionState(*(part.index_select(0, rows) for part in self))
 
 
 class Tape:

@@ -3,47 +3,52 @@
 Shapes: B batch, T time, F image features, H units (also the size of a word's embedding), V vocabulary.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from bangbang.config import ModelConfig
+from bangbang.contracts import TrainingSplit
 from bangbang.heads import VocabularyHead
+from bangbang.models.base import Generator, TensorState
 from bangbang.models.dropout import Dropout
 from bangbang.models.lstm import Lstm
 from bangbang.models.lstm_rollout import LstmRollout
+from bangbang.models.settings import ShowAndTellSettings
 from bangbang.symbols import PAD
 
+OBSERVED = 10_000  # training images at most, for the mean and deviation of their features
 
-class LstmState(NamedTuple):
+
+@dataclass(frozen=True)
+class LstmState(TensorState):
     hidden: Tensor  # [B, H]
     cell: Tensor  # [B, H]
 
-    def select(self, rows: Tensor) -> "LstmState":
-        return LstmState(*(part.index_select(0, rows) for part in self))
 
-
-class ShowAndTell(nn.Module):
+class ShowAndTell(Generator[LstmState]):
     """p(z | image): x_0 = P (f - μ) / σ, x_t = E z_{t-1}, h_t = LSTM(x_t), z_t ~ softmax(W h_t + b).
 
-    μ and σ are those of the training images (`observe`). Dropout is on what the LSTM reads and on what it gives out,
+    μ and σ are those of the training images (`prepare`). Dropout is on what the LSTM reads and on what it gives out,
     not between its own time steps.
     """
 
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, vocabulary_size: int, image_features: int, config: ModelConfig) -> None:
+    def __init__(self, vocabulary_size: int, image_features: int, settings: ShowAndTellSettings) -> None:
         super().__init__()
-        units = config.units
-        self.dropout = Dropout(config.dropout)
+        units = settings.units
+        self.dropout = Dropout(settings.dropout)
         self.register_buffer("mean", torch.zeros(image_features))
         self.register_buffer("deviation", torch.ones(image_features))
         self.image = nn.Linear(image_features, units)
         self.words = nn.Embedding(vocabulary_size, units, padding_idx=PAD)
         self.lstm = Lstm(units)
         self.head = VocabularyHead(vocabulary_size, units)
+
+    def prepare(self, split: TrainingSplit) -> None:
+        self.observe(split.features(split.spread(OBSERVED)))
 
     def observe(self, features: Tensor) -> None:
         """Learn the mean and deviation of each feature from training images [N, F], once, before training.

@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.heads import Offsets, VocabularyHead
-from bangbang.rewards import Increments
+from bangbang.contracts import Head, Increments, Offsets
 from bangbang.symbols import PAD
 
 
@@ -54,7 +53,7 @@ def arg_max_set(increments: Increments) -> Best:
 
 
 def choose(
-    head: VocabularyHead,
+    head: Head,
     features: Tensor,
     increments: Increments,
     alive: Tensor,
@@ -112,7 +111,7 @@ def full_draws(alive: Tensor, driven: Tensor, among_few: Tensor, rules: Rules) -
 
 
 def choose_slot(
-    head: VocabularyHead,
+    head: Head,
     features: Tensor,
     increments: Increments,
     best: Tensor,

@@ -1,48 +1,22 @@
 """The two halves of every objective: a proposed target, and the loss that raises its log-likelihood.
 
-Shapes: B batch, T time, D features, N positions that count, time by time and row by row within each.
+Shapes: B batch, T time, D features, N positions that count, time by time and row by row within each, K targets of a
+position.
 """
-
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from bangbang.heads import VocabularyHead
-from bangbang.objectives.decoder import Decoder
+from bangbang.contracts import Decoder, Diagnostics, Head, Proposal
 from bangbang.symbols import BOS, PAD
 
 
-class Diagnostics(NamedTuple):
-    """Sums over a batch, each with what it is a sum over: means of many batches and processes come out exact."""
-
-    samples: int
-    sample_tokens: int
-    reference_tokens: int
-    reward: float = 0.0  # Σ R(z | y) over samples
-    rewarded: int = 0  # samples whose R was computed
-    driven_tokens: int = 0  # chosen by the reward
-    tied_tokens: int = 0  # of these, with several tokens as good
-    model_tokens: int = 0  # chosen by the model alone
-    entropy: float = 0.0  # Σ of the model's entropies, in nats
-    measured: int = 0  # positions in the loss whose entropy was taken
-
-
-class Proposal(NamedTuple):
-    """Target sequences z, as the positions of theirs that are in the loss."""
-
-    tokens: Tensor  # [N] z_t
-    features: Tensor  # [N, D] the model's features before z_t
-    coefficients: Tensor  # [N] the loss weight of z_t
-    diagnostics: Diagnostics
-
-
-def token_losses(head: VocabularyHead, proposal: Proposal) -> Tensor:
+def token_losses(head: Head, proposal: Proposal) -> Tensor:
     """-c_t · log p(z_t | x, z_{1:t-1}) of each position in the loss, [N]. The vocabulary layer runs on no other."""
     return scored_losses(head, proposal)[0]
 
 
-def scored_losses(head: VocabularyHead, proposal: Proposal) -> tuple[Tensor, Diagnostics]:
+def scored_losses(head: Head, proposal: Proposal) -> tuple[Tensor, Diagnostics]:
     """The same, and the proposal's diagnostics with the model's entropy at some of these positions."""
     losses, entropies = head.score(proposal.features, proposal.tokens, -proposal.coefficients)
     return losses, proposal.diagnostics._replace(entropy=float(entropies.sum()), measured=len(entropies))

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.heads import VocabularyHead
+from bangbang.contracts import Head, Rollout
 from bangbang.objectives.choice import Choice, Rules, choose
-from bangbang.objectives.decoder import Rollout
 from bangbang.rewards import RewardState
 from bangbang.symbols import BOS, EOS, PAD
 
@@ -61,7 +60,7 @@ class Trace:
 @torch.no_grad()
 def draw(
     rollout: Rollout,
-    head: VocabularyHead,
+    head: Head,
     reward: RewardState,
     driven: Tensor,
     uniform: Tensor,

@@ -40,8 +40,8 @@ def spg_figures(results: Results, groups: Sequence[Group]) -> Figures | None:
         return None
     subject = Subject.of(run, example)
     # as at the end of training: the best checkpoint may be from before a late p_drop set in
-    step = run.config.training.max_steps
-    drawn = list(draw_targets(subject, Methods.of(run.config.objective, step), SAMPLES))
+    step = subject.leg.steps
+    drawn = list(draw_targets(subject, Methods.of(subject.leg.objective, step), SAMPLES))
     drawings = inline_svg(drawn, "wide", 7.2, 5.4) + inline_svg(drawn, "narrow", 4.4, 4.6)
     return Figures(best.label, targets_record(subject, drawn, 1), telling_trace(subject, step), drawings)
 
@@ -59,7 +59,7 @@ def examples_to_show(run: Run) -> Iterator[Example]:
 
 def telling_trace(subject: Subject, step: int) -> dict[str, Any]:
     """The record of a trace where the reward, after the model's own words, wants another word than the reference's."""
-    settings = bang_bang(subject.run.config.objective, step)
+    settings = bang_bang(subject.leg.objective, step)
     traces = ((seed, trace(subject, settings, seed)) for seed in SEEDS)
     first = next(traces)
     seed, found = next((each for each in (first, *traces) if is_telling(each[1])), first)

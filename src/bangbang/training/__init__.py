@@ -1,6 +1,5 @@
 """Training: the loop, checkpoints, the run folder, evaluation."""
 
-from bangbang.training.loop import Outcome, train
-from bangbang.training.run import Run
+from bangbang.lazy import attach
 
-__all__ = ["Outcome", "Run", "train"]
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,16 +1,14 @@
-"""Decode a split and score it, beside the lead-words baseline."""
+"""Decode a split: a model's outputs beside their sources and references."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from bangbang.config import DecodingConfig
-from bangbang.data import Split, Vocabulary, spread
+from bangbang.contracts import Model
+from bangbang.data import Split
 from bangbang.decoding import generate
-from bangbang.models import SequenceModel
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.training.run import Run
 
 
@@ -21,12 +19,10 @@ class Decoded(NamedTuple):
 
 
 def decode_split(
-    model: SequenceModel[Any],
-    vocabulary: Vocabulary,
+    run: Run,
+    model: Model[Any],
     split: Split,
-    decoding: DecodingConfig,
-    max_source_length: int,
-    max_length: int,
+    decoding: DecodingSettings,
     limit: int = 0,
     seed: int = 1,
     device: torch.device | str = "cpu",
@@ -40,13 +36,10 @@ def decode_split(
     """
     rows = slice(0, limit or len(split))
     sources = split.sources(rows)
-    inputs: Tensor | list[list[int]]
-    if split.has_images:
-        inputs = split.features(rows)
-    else:
-        inputs = [tokens[:max_source_length] for tokens in vocabulary.encode_batch(sources)]
-    hypotheses = generate(model, inputs, decoding, max_length, seed=seed, device=device, done=done, part=part)
-    own = [(line, vocabulary.decode(best[0].tokens)) for line, best in enumerate(hypotheses) if best]
+    inputs = run.task.inputs(split, rows, run.encode_sources)
+    length = run.config.data.max_target_length
+    hypotheses = generate(model, inputs, decoding, length, seed=seed, device=device, done=done, part=part)
+    own = [(line, run.vocabulary.decode(best[0].tokens)) for line, best in enumerate(hypotheses) if best]
     outputs = dict(pair for pairs in gather(own) for pair in pairs)
     return Decoded(sources, split.references(rows), [outputs[line] for line in range(len(sources))])
 
@@ -54,26 +47,11 @@ def decode_split(
 def decode_run(
     run: Run,
     split: Split,
-    decoding: DecodingConfig,
+    decoding: DecodingSettings,
     checkpoint: str = "best",
     limit: int = 0,
     seed: int = 1,
     done: Callable[[int], object] = lambda lines: None,
 ) -> Decoded:
     """The outputs of a run's checkpoint for a split, which may be another corpus's."""
-    data = run.config.data
-    lengths = data.max_source_length, data.max_target_length
-    model = run.load_model(checkpoint)
-    return decode_split(model, run.vocabulary, split, decoding, *lengths, limit, seed, done=done)
-
-
-def lead_words(sources: Sequence[str], count: int) -> list[str]:
-    """The baseline: the first `count` words of each source."""
-    return [" ".join(source.split()[:count]) for source in sources]
-
-
-def headline_words(train: Split, sample: int = 2000) -> int:
-    """The mean number of words of the training references, from an even sample: how long a lead baseline should be."""
-    rows = spread(len(train), sample)
-    lengths = [len(reference.split()) for references in train.references(rows) for reference in references]
-    return max(1, round(float(np.mean(lengths))))
+    return decode_split(run, run.load_model(checkpoint), split, decoding, limit, seed, done=done)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from bangbang.objectives import Diagnostics
+from bangbang.contracts import Diagnostics
 from bangbang.training.checkpoint import Progress
 
 

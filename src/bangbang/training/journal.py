@@ -33,6 +33,13 @@ class Journal:
             self.board.add_scalar(f"{kind}/{name}", value, step)
         self.board.flush()
 
+    def begin_stage(self, step: int, number: int, label: str, seconds: float) -> None:
+        """Mark where a stage begins; numbers count from 1."""
+        line = {"kind": "stage", "step": step, "stage": number, "label": label, "seconds": seconds}
+        self.lines.write(json.dumps(line) + "\n")
+        self.lines.flush()
+        self.board.add_text("stage", f"{number}: {label}", step)
+
     def samples(self, step: int, examples: Sequence[Example]) -> None:
         text = "\n".join(
             f"source     {example.source}\n"
@@ -55,8 +62,9 @@ def cut_back(path: Path, step: int) -> None:
 
 
 def belongs(line: bytes, step: int) -> bool:
-    """Whether a line of metrics.jsonl is whole and not from after `step`."""
+    """Whether a line of metrics.jsonl is whole and not from after `step`; a stage that begins there is marked again."""
     try:
-        return int(json.loads(line.decode("utf-8"))["step"]) <= step
+        record = json.loads(line.decode("utf-8"))
+        return int(record["step"]) <= step - (record["kind"] == "stage")
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return False

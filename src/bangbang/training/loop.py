@@ -15,13 +15,13 @@ from accelerate.state import AcceleratorState
 from torch import Tensor
 
 from bangbang import config as configs
-from bangbang.config import Config
-from bangbang.data import Batch, Corpus, prepare, spread
+from bangbang.config import Config, Leg, leg_label
+from bangbang.contracts import Batch, Diagnostics, Objective
+from bangbang.data import Corpus, prepare
 from bangbang.errors import InputError
 from bangbang.locks import locked
-from bangbang.models import ShowAndTell
-from bangbang.objectives import Diagnostics, Objective
 from bangbang.randomness import seed_for
+from bangbang.tasks import quick
 from bangbang.training import checkpoint, guard, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.clipping import clipped_step, gradient_norm
@@ -36,7 +36,6 @@ from bangbang.training.rendezvous import join, launch
 from bangbang.training.resumption import BUDGET, resume
 from bangbang.training.reward import run_reward
 from bangbang.training.run import Run
-from bangbang.training.scoring import scorer_for
 from bangbang.training.shared_memory import SharedMemory
 from bangbang.training.stopping import StopRequest, is_done
 from bangbang.training.stream import BatchStream
@@ -45,7 +44,6 @@ from bangbang.training.stream import BatchStream
 # and buffers (the features' mean and deviation) never change after the start, so none need be sent again.
 DATA_PARALLEL = DistributedDataParallelKwargs(gradient_as_bucket_view=True, broadcast_buffers=False)
 SAMPLES = 10
-OBSERVED_IMAGES = 10_000  # at most, for the mean and deviation of their features
 
 
 class Outcome(NamedTuple):
@@ -67,7 +65,7 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
     )
     ranks = Ranks(accelerator)
     # where processes share a disk, one makes the corpus and the others wait for it
-    corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, ranks.is_main, may_make_corpus))
+    corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, config.source_vocabulary, ranks.is_main, may_make_corpus))
     assert corpus is not None
     facts = {key: value for key, value in configs.flat(config).items() if not key.startswith("data.")}
     ranks.check_equal(config=repr(facts), corpus=corpus.fingerprint)
@@ -113,7 +111,7 @@ class Trainer:
 
     def __init__(self, run: Run, corpus: Corpus, accelerator: Accelerator) -> None:
         self.run, self.config, self.accelerator = run, run.config, accelerator
-        self.valid_split, self.scorer = corpus.split("valid"), scorer_for(run.config)
+        self.valid_split, self.task, self.legs = corpus.split("valid"), run.task, run.config.legs
         self.stream = BatchStream(
             corpus.split("train", self.config.data.all_references),
             self.config.training,
@@ -123,45 +121,71 @@ class Trainer:
         )
         torch.manual_seed(seed_for(self.config.training.seed, "weights"))
         self.model = run.build_model()
-        if isinstance(self.model, ShowAndTell):
-            self.model.observe(self.stream.split.features(spread(len(self.stream.split), OBSERVED_IMAGES)))
+        self.model.prepare(self.stream.split)
         self.model = self.model.to(accelerator.device)
-        self.optimizer = build_optimizer(self.model.parameters(), self.config.optimizer)
         self.ranks = Ranks(accelerator)
-        resumed = self.ranks.together(lambda: resume(run, self.model, self.optimizer), on_main_only=True)
+        resumed = self.ranks.together(lambda: resume(run, self.model), on_main_only=True)
         self.notes = resumed.notes if resumed else []
         self.progress = Progress(*self.ranks.from_main(resumed and resumed.progress))
         self.saved, self.saved_at = self.progress.step, time.monotonic()
-        reward = run_reward(run, lambda: self.stream.split)
-        objective = Objective(self.config.objective, reward, self.config.data.max_target_length)
-        self.learner = accelerator.prepare(Learner(self.model, objective))
+        self.leg = self.config.leg_at(self.progress.step)
+        self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
+        if resumed and resumed.checkpoint and not self.leg_begins():
+            checkpoint.load_optimizer(Path(resumed.checkpoint), self.model, self.optimizer)
+        self.learner = accelerator.prepare(Learner(self.model, self.objective(self.leg)))
         gradients = sum(parameter.nbytes for parameter in self.model.parameters())
         if memory := SharedMemory.of(self.ranks, gradients):
             self.learner.register_comm_hook(memory, SharedMemory.average_bucket)
         self.ranks.share_optimizer(list(self.model.parameters()), self.optimizer)
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
+    def leg_begins(self) -> bool:
+        """Whether the run stands at the start of a stage that follows another."""
+        return self.leg.number > 0 and self.progress.step == self.leg.first_step
+
+    def objective(self, leg: Leg) -> Objective:
+        length = self.config.data.max_target_length
+        return leg.objective.build(lambda: run_reward(self.run, leg.reward, lambda: self.stream.split), length)
+
+    def begin_leg(self) -> None:
+        """Go on with the stage that begins at this step: its weights, a new optimiser, its objective."""
+        self.leg = leg = self.config.leg_at(self.progress.step)
+        if leg.number > 0:
+            if leg.start == "best" and self.progress.has_best and self.progress.best_step != self.progress.step:
+                best = self.run.checkpoints / checkpoint.name_of(self.progress.best_step)
+                self.ranks.together(lambda: checkpoint.load_model(best, self.model), on_main_only=True)
+                self.ranks.share_weights(self.model)
+            self.optimizer = build_optimizer(self.model.parameters(), leg.optimizer)
+            self.accelerator.unwrap_model(self.learner).objective = self.objective(leg)
+        if len(self.legs) > 1:
+            label = leg_label(leg)
+            self.monitor.say(f"stage {leg.number + 1} of {len(self.legs)}: {label}, {leg.steps:,} steps")
+            if self.journal:
+                self.journal.begin_stage(self.progress.step, leg.number + 1, label, self.progress.seconds)
+
     def run_to_the_end(self) -> Outcome:
-        limits = self.config.training
-        with Monitor(limits, self.progress, self.accelerator.is_main_process) as self.monitor, StopRequest() as stop:
+        limits, max_steps = self.config.training, self.config.max_steps
+        with Monitor(self.config, self.progress, self.ranks.is_main) as self.monitor, StopRequest() as stop:
             for line in (self.greeting(), *self.notes):
                 self.monitor.say(line)
-            if self.config.training.init and not self.progress.has_best and self.progress.step == 0:
+            if limits.init and not self.progress.has_best and self.progress.step == 0:
                 # the weights it begins with may stay the best: an objective need not improve them
                 self.validate()
                 self.save()
             interval = Interval(self.progress)
             while True:
-                done = is_done(limits, self.progress)
+                done = is_done(self.config, self.progress)
                 interrupted, finished, due = self.ranks.any(stop.made, done, self.checkpoint_is_due())
                 if interrupted or finished:
                     break
                 if due:
                     self.save()
+                if self.progress.step in (self.leg.end, self.leg.first_step):
+                    self.begin_leg()
                 interval.add(*self.take_step(self.stream.batch(self.progress.step)))
                 self.progress = self.progress._replace(step=self.progress.step + 1, seconds=interval.total_seconds())
                 guard.check(self.progress, limits.max_skipped, self.run.folder)
-                last = self.progress.step == limits.max_steps
+                last = self.progress.step in (self.leg.end, max_steps)
                 if last or self.progress.step % limits.log_every == 0:
                     self.log(interval)
                 if last or self.progress.step % limits.validate_every == 0:
@@ -188,63 +212,67 @@ class Trainer:
         return minutes > 0 and old and self.saved != self.progress.step
 
     def take_step(self, batch: Batch) -> tuple[Tensor, Tensor, Diagnostics, int]:
-        """One update. Returns the mean loss of a position, the gradient's norm, what the targets were like and the
-        number of examples."""
-        accelerator, settings, step = self.accelerator, self.config.optimizer, self.progress.step
+        """One update. Returns the mean loss, the gradient's norm, what the targets were like, the number of examples.
+
+        A batch without a position that counts changes nothing, and has no loss.
+        """
+        accelerator, settings, step = self.accelerator, self.leg.optimizer, self.progress.step
         seed, rank = self.config.training.seed, accelerator.process_index
         torch.manual_seed(seed_for(seed, "noise", step, rank))
         generator = torch.Generator().manual_seed(seed_for(seed, "targets", step, rank))
         self.learner.train()
         with accelerator.autocast():
-            losses, diagnostics = self.learner(batch, step, generator)
+            losses, own, diagnostics = self.learner(batch, step - self.leg.first_step, generator)
         total = losses.sum()
         accelerator.backward(total)
-        count = torch.tensor(float(len(losses)), device=losses.device)
-        total, count = accelerator.reduce(torch.stack((total.detach().float(), count)), "sum")
-        # gradients are averaged over processes: times their number, this is the gradient of the mean over all positions
+        total, count = accelerator.reduce(torch.stack((total.detach().float(), total.new_tensor(own).float())), "sum")
+        # gradients are averaged over processes: times their number, this is the gradient of the sum over all of them
+        # divided by their count
         loss, factor = total / count.clamp(min=1), accelerator.num_processes / count.clamp(min=1)
         norm = gradient_norm(self.model.parameters(), factor)
         finite = guard.is_finite(loss, norm)
         self.progress = guard.counted(self.progress, finite)
-        if finite:
+        if finite and count > 0:
             for group in self.optimizer.param_groups:
-                group["lr"] = learning_rate(step, self.config.training.max_steps, settings)
+                group["lr"] = learning_rate(step - self.leg.first_step, self.leg.steps, settings)
             clipped_step(self.optimizer, factor, norm, settings.clip_norm)
         self.optimizer.zero_grad(set_to_none=True)
-        return loss, norm, diagnostics, len(batch.source) * accelerator.num_processes
+        examples = len(batch.source) * accelerator.num_processes
+        return loss if count > 0 else loss * torch.nan, norm, diagnostics, examples
 
     def log(self, interval: Interval) -> None:
         values = interval.close(lambda sums: self.accelerator.reduce(sums.to(self.accelerator.device), "sum"))
-        rate = learning_rate(self.progress.step - 1, self.config.training.max_steps, self.config.optimizer)
+        rate = learning_rate(self.progress.step - 1 - self.leg.first_step, self.leg.steps, self.leg.optimizer)
         epoch = self.progress.step / self.stream.steps_per_epoch
         self.monitor.update(self.progress, values["loss"], values["examples_per_second"])
         if self.journal:
             record = {"epoch": epoch, "seconds": self.progress.seconds, "learning_rate": rate, **values}
             record["skipped"] = self.progress.skipped
+            if len(self.legs) > 1:
+                record["stage"] = self.leg.number + 1
             self.journal.record("train", self.progress.step, record)
 
     def validate(self) -> None:
         """Decode the validation set, score it, note whether it is the best so far."""
-        limits, data, step = self.config.training, self.config.data, self.progress.step
+        limits, metric, step = self.config.training, self.config.metric, self.progress.step
         decoded = decode_split(
+            self.run,
             self.model,
-            self.run.vocabulary,
             self.valid_split,
             self.config.decoding,
-            data.max_source_length,
-            data.max_target_length,
             limit=limits.validation_examples,
             seed=limits.seed,
             device=self.accelerator.device,
             part=(self.ranks.rank, self.ranks.count),
             gather=self.ranks.gather,
         )
-        scores = self.ranks.from_main(self.ranks.is_main and self.scorer.quick(decoded.outputs, decoded.references))
+        found = self.ranks.is_main and quick(self.task.metric, decoded.outputs, decoded.references)
+        scores = self.ranks.from_main(found)
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
-        better = not self.progress.has_best or scores[limits.metric] > self.progress.best_score
+        better = not self.progress.has_best or scores[metric] > self.progress.best_score
         self.progress = self.progress._replace(
             best_step=step if better else self.progress.best_step,
-            best_score=scores[limits.metric] if better else self.progress.best_score,
+            best_score=scores[metric] if better else self.progress.best_score,
             validations_since_best=0 if better else self.progress.validations_since_best + 1,
             validations=self.progress.validations + 1,
         )

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bangbang.config import TrainingConfig
+from bangbang.config import Config
+from bangbang.tasks import shown
 from bangbang.training.checkpoint import Progress
-from bangbang.training.scoring import shown
 
 QUIET_SECONDS = 30
 
@@ -17,8 +17,8 @@ QUIET_SECONDS = 30
 class Monitor:
     """A bar with loss, metric, examples/s and ETA. Where stderr is no terminal, a line every half minute."""
 
-    def __init__(self, limits: TrainingConfig, progress: Progress, enabled: bool) -> None:
-        self.limits, self.spoke, self.metric = limits, time.monotonic(), ""
+    def __init__(self, config: Config, progress: Progress, enabled: bool) -> None:
+        self.config, self.max_steps, self.spoke, self.metric = config, config.max_steps, time.monotonic(), ""
         self.began, self.first_step = time.monotonic(), progress.step
         self.console = Console(stderr=True, quiet=not enabled, soft_wrap=True)
         self.live = enabled and sys.stderr.isatty()
@@ -32,7 +32,7 @@ class Monitor:
             console=self.console,
             disable=not self.live,
         )
-        self.task = self.bar.add_task("", total=limits.max_steps, completed=progress.step, status="")
+        self.task = self.bar.add_task("", total=self.max_steps, completed=progress.step, status="")
 
     def __enter__(self) -> "Monitor":
         self.bar.start()
@@ -49,18 +49,18 @@ class Monitor:
         self.bar.update(self.task, completed=progress.step, status=status)
         if not self.live and time.monotonic() - self.spoke > QUIET_SECONDS:
             self.spoke = time.monotonic()
-            self.say(f"step {progress.step}/{self.limits.max_steps}  {status}  eta {self.eta(progress)}")
+            self.say(f"step {progress.step}/{self.max_steps}  {status}  eta {self.eta(progress)}")
 
     def eta(self, progress: Progress) -> str:
         pace = (time.monotonic() - self.began) / max(1, progress.step - self.first_step)
-        seconds = pace * (self.limits.max_steps - progress.step)
-        if self.limits.max_minutes:
-            seconds = min(seconds, self.limits.max_minutes * 60 - progress.seconds)
+        seconds = pace * (self.max_steps - progress.step)
+        if self.config.training.max_minutes:
+            seconds = min(seconds, self.config.training.max_minutes * 60 - progress.seconds)
         return f"{seconds / 60:.1f} min"
 
     def report(self, progress: Progress, scores: dict[str, float], better: bool) -> None:
         """A line for each validation."""
-        name = self.limits.metric
+        name = self.config.metric
         self.metric = f"{name} {shown(name, scores[name])}  "
         table = "  ".join(f"{metric} {shown(metric, score)}" for metric, score in scores.items())
         best = "best so far" if better else f"best {shown(name, progress.best_score)} at step {progress.best_step}"

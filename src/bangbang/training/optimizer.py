@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-from bangbang.config import OptimizerConfig
+from bangbang.training.settings import OptimizerSettings
 
 
-def build_optimizer(parameters: Iterable[nn.Parameter], config: OptimizerConfig) -> torch.optim.Optimizer:
+def build_optimizer(parameters: Iterable[nn.Parameter], config: OptimizerSettings) -> torch.optim.Optimizer:
     # fused: one pass over parameters, gradients and state instead of one per operation (8 times faster on a CPU)
     if config.kind == "adagrad":
         return torch.optim.Adagrad(
@@ -22,8 +22,8 @@ def build_optimizer(parameters: Iterable[nn.Parameter], config: OptimizerConfig)
     return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
 
 
-def learning_rate(step: int, max_steps: int, config: OptimizerConfig) -> float:
-    """The rate of step 0, 1, ...: linear warm-up, then constant or a cosine to zero at `max_steps`."""
+def learning_rate(step: int, max_steps: int, config: OptimizerSettings) -> float:
+    """The rate of step 0, 1, ...: linear warm-up, then constant or a cosine to zero at `max_steps`, those of the run or of its stage."""
     rate = config.learning_rate
     if step < config.warmup_steps:
         return rate * (step + 1) / config.warmup_steps

@@ -81,6 +81,12 @@ class Ranks:
                     message = f"process {rank} of this run has another {name} than process 0"
                     raise InputError(message) if self.is_main else ReportedElsewhereError(message)
 
+    def share_weights(self, model: nn.Module) -> None:
+        """Give every process the main one's weights."""
+        if self.count > 1:
+            for tensor in model.state_dict().values():
+                dist.broadcast(tensor, 0)
+
     def share_optimizer(self, parameters: Sequence[nn.Parameter], optimizer: torch.optim.Optimizer) -> None:
         """Give every process the main one's optimiser state: only the main process has read a checkpoint."""
         if self.count == 1:

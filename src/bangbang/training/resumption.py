@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import torch
 from torch import nn
 
 from bangbang import config as configs
@@ -25,34 +24,35 @@ BUDGET = {
 
 class Resumption(NamedTuple):
     progress: Progress
+    checkpoint: str
+    """The folder that it goes on from; empty at a start."""
     notes: list[str]
     """What a person should know: which checkpoints were damaged, and which one it goes on from."""
 
 
-def resume(run: Run, model: nn.Module, optimizer: torch.optim.Optimizer) -> Resumption:
-    """Load the newest whole checkpoint of `run`, if it has any, and set damaged ones aside."""
+def resume(run: Run, model: nn.Module) -> Resumption:
+    """Load the weights of the newest whole checkpoint of `run`, if it has any, and set damaged ones aside."""
     newest = shelf.newest_whole(run.checkpoints)
     if newest is None:
         shelf.sweep(run.checkpoints)
         if run.config.training.init:
             start_from(Run.open(run.config.training.init), run, model)
-        return Resumption(Progress(), [])
+        return Resumption(Progress(), "", [])
     run.check_vocabulary(newest.checkpoint, newest.state.origin)
     changed = changes(newest.state.origin.get("config"), run.config)
     if changed:
         raise InputError(f"{newest.checkpoint}: was made with another config: {', '.join(changed)}")
     checkpoint.load_model(newest.checkpoint, model)
-    checkpoint.load_optimizer(newest.checkpoint, model, optimizer)
     shelf.tidy(run.checkpoints, newest.checkpoint)
     notes = [f"damaged, set aside: {message}" for message in newest.damaged]
-    return Resumption(newest.state.progress, [*notes, f"going on from {newest.checkpoint.name}"])
+    return Resumption(newest.state.progress, str(newest.checkpoint), [*notes, f"going on from {newest.checkpoint.name}"])
 
 
 def start_from(other: Run, run: Run, model: nn.Module) -> None:
     """Give the model the weights of another run's best checkpoint."""
     if other.config.model != run.config.model:
         raise InputError(f"{other.folder}: its [model] differs from this config's; start from a run of the same model")
-    if other.vocabulary.texts() != run.vocabulary.texts():
+    if other.vocabulary.texts() != run.vocabulary.texts() or other.source_texts != run.source_texts:
         raise InputError(
             f"{other.folder}: its vocabulary differs from this corpus's; start from a run on the same corpus"
         )
@@ -64,7 +64,8 @@ def changes(before: Any, config: configs.Config) -> list[str]:
     if not isinstance(before, dict):
         return ["all of it"]
     current = configs.flat(config)
-    return [
+    stages = ["stages"] if before.get("stages", []) != current.get("stages", []) else []
+    return stages + [
         f"{name}.{key} was {value!r}"
         for name, table in before.items()
         for key, value in (table.items() if isinstance(table, dict) else ())

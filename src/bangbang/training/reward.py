@@ -1,24 +1,27 @@
 """The reward that a run is trained with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from bangbang.contracts import RewardInputs
 from bangbang.data import Split
-from bangbang.rewards import DocumentFrequency, Sum, build_reward
+from bangbang.rewards import Sum
+from bangbang.rewards.settings import RewardSettings
 from bangbang.training.run import Run
 
 ROWS = 2_000  # at a time: the references of a large corpus do not fit in memory
 
 
-def run_reward(run: Run, train: Callable[[], Split]) -> Sum:
-    """The reward of the run's [reward] table; `train` gives the training split, which CIDEr-D alone asks for."""
-    separator = "" if run.config.vocabulary.kind == "bpe" else " "  # pieces of words hold their blanks themselves
-    return build_reward(run.config.reward, run.vocabulary.texts(), lambda: document_frequency(run, train()), separator)
-
-
-def document_frequency(run: Run, split: Split) -> DocumentFrequency:
-    """Of a split's references, whose tokens are the vocabulary's."""
-    vocabulary, starts = run.vocabulary, range(0, len(split), ROWS)
-    rows = (texts for start in starts for texts in split.references(slice(start, start + ROWS)))
-    return DocumentFrequency.count(
-        [[vocabulary.token(index) for index in ids] for ids in vocabulary.encode_batch(texts)] for texts in rows
+def run_reward(run: Run, settings: RewardSettings, train: Callable[[], Split]) -> Sum:
+    """The reward of a [reward] table; `train` gives the training split, which few rewards ask for."""
+    inputs = RewardInputs(
+        run.vocabulary.texts(), run.config.vocabulary.joint, lambda: training_references(run, train())
     )
+    return settings.build(inputs)
+
+
+def training_references(run: Run, split: Split) -> Iterator[list[list[str]]]:
+    """The tokens of each example's references as training sees them: cut to the run's length."""
+    vocabulary, most = run.vocabulary, run.config.data.max_target_length - 1
+    for start in range(0, len(split), ROWS):
+        for texts in split.references(slice(start, start + ROWS)):
+            yield [[vocabulary.token(index) for index in ids[:most]] for ids in vocabulary.encode_batch(texts)]

@@ -1,9 +1,9 @@
 """A run is a folder: config.toml, vocabulary.json, corpus.json, checkpoints/, metrics.jsonl, tensorboard/, samples/."""
 
-import dataclasses
 import json
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,13 @@ import torch
 
 from bangbang import config as configs
 from bangbang.config import Config
+from bangbang.contracts import InputSizes, Task
 from bangbang.data import Corpus, Vocabulary, prepare
 from bangbang.data.corpus import caveat, wrong_features
 from bangbang.errors import InputError
 from bangbang.files import read_json, refuse_links, write_whole
-from bangbang.models import AttentionGru, ShowAndTell
+from bangbang.models import Generator
+from bangbang.tasks import task_of
 from bangbang.training import checkpoint, shelf
 from bangbang.training.checkpoint import State
 
@@ -23,15 +25,23 @@ FOLDERS = ("checkpoints", "samples", "tensorboard")
 
 
 class Run:
+    """A run's folder, config and vocabularies; `source_vocabulary` is None where sources have no own one."""
+
     def __init__(
-        self, folder: Path, config: Config, vocabulary: Vocabulary, facts: dict[str, Any] | None = None
+        self,
+        folder: Path,
+        config: Config,
+        vocabulary: Vocabulary,
+        source_vocabulary: Vocabulary | None = None,
+        facts: dict[str, Any] | None = None,
     ) -> None:
-        self.folder, self.config, self.vocabulary, self._facts = folder, config, vocabulary, facts
+        self.folder, self.config, self._facts = folder, config, facts
+        self.vocabulary, self.source_vocabulary = vocabulary, source_vocabulary
 
     @classmethod
     def elsewhere(cls, folder: Path, config: Config, corpus: Corpus) -> "Run":
         """A run whose folder another process keeps, perhaps on another machine."""
-        return cls(folder, config, corpus.vocabulary, corpus.manifest)
+        return cls(folder, config, corpus.vocabulary, corpus.source_vocabulary, corpus.manifest)
 
     @classmethod
     def create(cls, folder: Path, config: Config, corpus: Corpus) -> "Run":
@@ -42,9 +52,11 @@ class Run:
             write_whole(folder / "config.toml", configs.dumps(config))
             write_whole(folder / "corpus.json", json.dumps({**corpus.manifest, "folder": str(corpus.folder)}, indent=1))
             corpus.vocabulary.save(folder / "vocabulary.json")
+            if corpus.source_vocabulary is not None:
+                corpus.source_vocabulary.save(folder / "source_vocabulary.json")
         except OSError as error:
             raise InputError(f"{folder}: cannot write the run ({error.strerror})") from None
-        return cls(folder, config, corpus.vocabulary)
+        return cls(folder, config, corpus.vocabulary, corpus.source_vocabulary)
 
     @classmethod
     def open(cls, folder: Path | str) -> "Run":
@@ -53,7 +65,10 @@ class Run:
             raise InputError(
                 f"{folder}: not a run (no config.toml); make one with `bangbang train CONFIG --out {folder}`"
             )
-        return cls(folder, configs.read(folder / "config.toml"), Vocabulary.load(folder / "vocabulary.json"))
+        config = configs.read(folder / "config.toml", old=True)
+        vocabulary = Vocabulary.load(folder / "vocabulary.json")
+        own = config.source_vocabulary is not None
+        return cls(folder, config, vocabulary, Vocabulary.load(folder / "source_vocabulary.json") if own else None)
 
     @property
     def checkpoints(self) -> Path:
@@ -67,7 +82,21 @@ class Run:
     @property
     def origin(self) -> dict[str, Any]:
         """What a checkpoint of this run says it belongs to."""
-        return {"config": dataclasses.asdict(self.config), "vocabulary": self.vocabulary.fingerprint}
+        return {"config": configs.plain(self.config), "vocabulary": self.vocabulary.fingerprint}
+
+    @cached_property
+    def task(self) -> Task:
+        return task_of(self.config)
+
+    @property
+    def source_texts(self) -> list[str] | None:
+        """The tokens of the sources' own vocabulary, if they have one."""
+        return None if self.source_vocabulary is None else self.source_vocabulary.texts()
+
+    def encode_sources(self, texts: list[str]) -> list[list[int]]:
+        """The token ids of source texts, cut to the model's input length."""
+        vocabulary = self.source_vocabulary or self.vocabulary
+        return [ids[: self.config.data.max_source_length] for ids in vocabulary.encode_batch(texts)]
 
     def corpus(self) -> Corpus:
         """The corpus the run was trained on: the prepared one where it still is, or prepared again."""
@@ -78,7 +107,7 @@ class Run:
         except OSError as error:  # such as a name longer than a name can be
             raise InputError(f"{self.folder / 'corpus.json'}: damaged (folder: {error.strerror})") from None
         may_make = configs.may_make_corpus(self.config, self.folder / "config.toml", ())
-        return prepare(self.config.data, self.config.vocabulary, may_make=may_make)
+        return prepare(self.config.data, self.config.vocabulary, self.config.source_vocabulary, may_make=may_make)
 
     @property
     def caveat(self) -> str:
@@ -93,27 +122,25 @@ class Run:
             raise InputError(f"{self.folder / 'corpus.json'}: damaged (features)")
         return facts
 
-    def build_model(self) -> AttentionGru | ShowAndTell:
+    def build_model(self) -> Generator[Any]:
         size = sum(weight.numel() * weight.element_size() for weight in self.outline().parameters())
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if size > memory:
             raise InputError(f"model: its weights take {size / 2**30:.0f} GB, this machine has {memory / 2**30:.0f} GB")
         return self.new_model()
 
-    def new_model(self) -> AttentionGru | ShowAndTell:
-        images, config = self.image_features, self.config.model
-        if (images is None) != (config.kind == "attention_gru"):
-            reads, given = ("images", "texts") if images is None else ("texts", "images")
-            other = "attention_gru" if images is None else "show_and_tell"
+    def new_model(self) -> Generator[Any]:
+        images, config = self.image_features, self.config
+        if (images is not None) != (config.model.reads == "features"):
+            given = "texts" if images is None else "images"
             raise InputError(
-                f"model.kind = {config.kind!r} reads {reads}, but the sources of {self.config.data.corpus} are "
-                f"{given}; set model.kind={other}"
+                f"model.kind = {config.model.kind!r} reads {config.model.reads}, but the sources of "
+                f"{config.data.corpus} are {given}; set another model.kind"
             )
-        if images is None:
-            return AttentionGru(len(self.vocabulary), config)
-        return ShowAndTell(len(self.vocabulary), images["size"], config)
+        sources = None if self.source_vocabulary is None else len(self.source_vocabulary)
+        return config.model.build(InputSizes(len(self.vocabulary), sources, images["size"] if images else None))
 
-    def outline(self) -> AttentionGru | ShowAndTell:
+    def outline(self) -> Generator[Any]:
         """The model's names and shapes, without memory for its weights."""
         with torch.device("meta"):
             return self.new_model()
@@ -145,7 +172,7 @@ class Run:
         if origin.get("vocabulary") != self.vocabulary.fingerprint:
             raise InputError(f"{found}: was made with another vocabulary than {self.folder / 'vocabulary.json'}")
 
-    def load_model(self, which: str = "best") -> AttentionGru | ShowAndTell:
+    def load_model(self, which: str = "best") -> Generator[Any]:
         found, state = self.choose(which)
         self.check_vocabulary(found, state.origin)
         checkpoint.check_model(found, self.outline())  # before there is memory for it

@@ -9,15 +9,16 @@ import threading
 import time
 from types import FrameType
 
-from bangbang.config import TrainingConfig
+from bangbang.config import Config
 from bangbang.training.checkpoint import Progress
 
 
-def is_done(limits: TrainingConfig, progress: Progress) -> bool:
+def is_done(config: Config, progress: Progress) -> bool:
     """Whether a run that stands here has used up its steps, its time or its patience."""
+    limits = config.training
     out_of_time = 0 < limits.max_minutes * 60 <= progress.seconds
     out_of_patience = 0 < limits.patience <= progress.validations_since_best
-    return progress.step >= limits.max_steps or out_of_time or out_of_patience
+    return progress.step >= config.max_steps or out_of_time or out_of_patience
 
 
 def end_with_parent(pid: int, seconds: float = 1.0) -> None:

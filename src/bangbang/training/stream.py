@@ -2,13 +2,14 @@
 
 import torch
 
-from bangbang.config import TrainingConfig
-from bangbang.data import Batch, Split, batches
+from bangbang.contracts import Batch
+from bangbang.data import Split, batches
 from bangbang.errors import InputError
+from bangbang.training.settings import TrainingSettings
 
 
 class BatchStream:
-    def __init__(self, split: Split, config: TrainingConfig, rank: int, world: int, device: torch.device) -> None:
+    def __init__(self, split: Split, config: TrainingSettings, rank: int, world: int, device: torch.device) -> None:
         self.split, self.config, self.rank, self.world, self.device = split, config, rank, world, device
         if split.examples < world:
             raise InputError(f"{split.examples} training examples are too few for {world} processes")

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from bangbang.config import DataConfig
-from bangbang.data.caption_files import (
+from bangbang.corpora.caption_files import (
     Album,
     Captioned,
     coco_album,
@@ -14,9 +13,9 @@ from bangbang.data.caption_files import (
     read_json,
     token_album,
 )
-from bangbang.data.files import identity
-from bangbang.data.pairs import Ledger, Pair, Reader, Section
-from bangbang.data.sides import number
+from bangbang.corpora.families import stable_hash
+from bangbang.corpora.pairs import Ledger, Pair, Reader, Section
+from bangbang.corpora.text_files import identity
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable, image_names
 
@@ -54,31 +53,31 @@ def caption_files(folder: Path) -> list[Path]:
     return found
 
 
-def reader(path: Path, data: DataConfig) -> Reader:
-    """The reader of a file or folder that `recognises` knows."""
+def reader(path: Path, features: str = "", held_out: int = 0) -> Reader:
+    """The reader of a file or folder that `recognises` knows; `features`: the folder of the images' features."""
     files = [path] if path.is_file() else caption_files(path)
-    album = read_album(path, files, data)
-    table = feature_table(path if path.is_dir() else path.parent, data)
+    album = read_album(path, files, held_out)
+    table = feature_table(path if path.is_dir() else path.parent, features)
     matched, drops = with_features(album, table)
-    made_from = [identity(file) for file in files] or f"{number(repr(matched)):016x}"
+    made_from = [identity(file) for file in files] or f"{stable_hash(repr(matched)):016x}"
     features = [identity(table.path), identity(table.folder / "names.txt")]
     given = sorted({image.split or "train" for image in matched})
     if "train" not in given:
         raise InputError(f"{path}: no image for training; its splits are {', '.join(given)}")
     splits = {split: section(matched, split, drops if split == "train" else Counter()) for split in given}
     name = path.resolve().name if path.is_dir() else path.name.split(".")[0]
-    made = {"kind": "captions", "captions": made_from, "features": features, "held_out": data.held_out}
+    made = {"kind": "captions", "captions": made_from, "features": features, "held_out": held_out}
     return Reader(name, made, splits, table, synthetic=all(image.name.startswith(DRAWN) for image in matched))
 
 
-def read_album(path: Path, files: list[Path], data: DataConfig) -> Album:
+def read_album(path: Path, files: list[Path], held_out: int) -> Album:
     if not files:
         return folder_album(path, image_names(path))
     if files[0].suffix != ".json":
         return token_album(files[0])
     if len(files) > 1 or files[0].name.startswith("captions_"):
-        return coco_album([(file, table_of(file)) for file in files], data.held_out)
-    return json_album(files[0], data.held_out)
+        return coco_album([(file, table_of(file)) for file in files], held_out)
+    return json_album(files[0], held_out)
 
 
 def table_of(file: Path) -> dict[str, object]:
@@ -86,9 +85,9 @@ def table_of(file: Path) -> dict[str, object]:
     return table if isinstance(table, dict) else {}
 
 
-def feature_table(folder: Path, data: DataConfig) -> FeatureTable:
-    """The features at `data.features`, or beside the captions."""
-    where = Path(data.features).expanduser() if data.features else folder
+def feature_table(folder: Path, features: str) -> FeatureTable:
+    """The features in the folder that is named, or beside the captions."""
+    where = Path(features).expanduser() if features else folder
     if not FeatureTable.recognises(where):
         raise InputError(
             f"{where}: no features of the images; make them: bangbang features IMAGES -o FEATURES, and set "

@@ -8,16 +8,18 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from bangbang.contracts import Decoder, Diagnostics, Proposal
+from bangbang.objectives.base import RewardedObjective
 from bangbang.objectives.choice import Rules
-from bangbang.objectives.decoder import Decoder
-from bangbang.objectives.proposal import Diagnostics, Proposal, token_count
+from bangbang.objectives.proposal import token_count
 from bangbang.objectives.sampler import Sample, draw
+from bangbang.objectives.settings import BangBang, Pg, SampledSettings, Spg
 from bangbang.rewards import Reward, repeat
 from bangbang.symbols import PAD
 
 
-class Settings(NamedTuple):
-    """What makes a method out of the sampler."""
+class Sampling(NamedTuple):
+    """What makes a method out of the sampler: how samples are drawn, and how their loss is weighed."""
 
     p_drop: float = 0.0
     samples: int = 1
@@ -38,7 +40,7 @@ def others_baseline(values: Tensor, samples: int) -> Tensor:
     return (each - (each.sum(1, keepdim=True) - each) / (samples - 1)).flatten()
 
 
-def loss_weights(values: Tensor, settings: Settings) -> Tensor:
+def loss_weights(values: Tensor, settings: Sampling) -> Tensor:
     """The weight of each sample's log-likelihood [B·J]: R(z | y), without its baseline, or 1."""
     if not settings.weight_by_reward:
         return torch.ones_like(values)
@@ -52,7 +54,7 @@ class Guides(NamedTuple):
     ends: Tensor | None  # [B·J] |y|, `</s>` counted, of the longest: the last token of a sample
 
     @classmethod
-    def of(cls, references: Tensor, settings: Settings) -> "Guides":
+    def of(cls, references: Tensor, settings: Sampling) -> "Guides":
         """`references`: [B, T] or [B, M, T]"""
         order, lengths = references.flatten(1), (references != PAD).sum(-1).view(len(references), -1).amax(1)
         return cls(
@@ -66,7 +68,7 @@ def spg(
     reward: Reward,
     references: Tensor,
     max_length: int,
-    settings: Settings,
+    settings: Sampling,
     generator: torch.Generator,
 ) -> Proposal:
     """Eq. 9 and 14: -Σ_j c_j Σ_{t: w_t ≠ 0} ∂/∂θ log p(z_t | x, z_{1:t-1}), z_j ~ q̃(z | x, y, w), w ~ p(w).
@@ -111,3 +113,56 @@ def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
         tied_tokens=int(sample.tied.sum()),
         model_tokens=written - driven,
     )
+
+
+class SampledObjective(RewardedObjective):
+    """A method that is the sampler at some settings, which may change from step to step."""
+
+    def __init__(self, settings: SampledSettings, reward: Reward, max_length: int) -> None:
+        super().__init__(settings, max_length)
+        self.reward = reward
+
+    def sampling(self, step: int) -> Sampling:
+        raise NotImplementedError
+
+    def targets(self, decoder: Decoder, references: Tensor, step: int, generator: torch.Generator) -> Proposal:
+        return spg(decoder, self.reward, references, self.max_length, self.sampling(step), generator)
+
+
+def pg_sampling(settings: Pg) -> Sampling:
+    """PG is SPG with W = 0, weighted by R."""
+    return Sampling(0.0, settings.samples, True, settings.baseline, rules=Rules(weight=0.0))
+
+
+def spg_sampling(settings: Spg) -> Sampling:
+    """SPG is bang-bang SPG with p_drop = 0 and a finite W."""
+    weighed = settings.weight_by_reward, settings.baseline, settings.ends
+    return Sampling(0.0, settings.samples, *weighed, Rules(settings.reward_weight))
+
+
+def bang_bang_sampling(settings: BangBang, step: int) -> Sampling:
+    """Bang-bang SPG at a step of its schedule."""
+    rules = Rules(settings.reward_weight, settings.ties, settings.temperature, settings.top_k)
+    weighed = settings.weight_by_reward, settings.baseline, settings.ends
+    return Sampling(settings.p_drop_at(step), settings.samples, *weighed, rules)
+
+
+class PolicyGradient(SampledObjective):
+    settings: Pg
+
+    def sampling(self, step: int) -> Sampling:
+        return pg_sampling(self.settings)
+
+
+class SoftmaxPolicyGradient(SampledObjective):
+    settings: Spg
+
+    def sampling(self, step: int) -> Sampling:
+        return spg_sampling(self.settings)
+
+
+class BangBangPolicyGradient(SampledObjective):
+    settings: BangBang
+
+    def sampling(self, step: int) -> Sampling:
+        return bang_bang_sampling(self.settings, step)

@@ -3,12 +3,16 @@
 Shapes: B examples, T time, K candidates, E numbers of edits.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from bangbang.objectives.decoder import Decoder
-from bangbang.objectives.proposal import Diagnostics, Proposal, propose_known, token_count
-from bangbang.rewards import Increments, Reward, RewardState, repeat
+from bangbang.contracts import Batch, Decoder, Diagnostics, Increments, Model, Proposal
+from bangbang.objectives.base import RewardedObjective
+from bangbang.objectives.proposal import propose_known, token_count
+from bangbang.objectives.settings import Raml
+from bangbang.rewards import Reward, RewardState, repeat
 from bangbang.symbols import BOS, EOS, PAD
 
 SPECIAL = 3  # `<pad>`, `<s>` and `</s>` come first in every vocabulary; what follows may stand inside a target
@@ -103,7 +107,7 @@ def raml(
     reward: Reward | None = None,
 ) -> Proposal:
     """Eq. 3: -1/J Σ_j log p(z_j | x), z_j ~ exp(R(z | y)/τ). R is minus the Hamming distance, or `reward`."""
-    vocabulary_size = len(decoder.head.bias)
+    vocabulary_size = decoder.head.size
     if reward is None:
         targets = hamming_targets(references.repeat_interleave(samples, 0), tau, vocabulary_size, generator)
     else:
@@ -111,3 +115,18 @@ def raml(
         targets = reward_targets(state, max_length, tau, vocabulary_size, generator)
     counts = Diagnostics(len(targets), token_count(targets), samples * token_count(references))
     return propose_known(decoder.repeat(samples), targets, counts)
+
+
+class RewardAugmented(RewardedObjective):
+    def __init__(self, settings: Raml, reward: Reward | None, max_length: int) -> None:
+        """`reward`: the payoff, where it is not the Hamming distance."""
+        super().__init__(settings, max_length)
+        self.tau, self.samples, self.reward = settings.tau, settings.samples, reward
+
+    def propose(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
+        if self.reward is not None:
+            return super().propose(model, batch, step, generator)
+        return super(RewardedObjective, self).propose(model, batch, step, generator)
+
+    def targets(self, decoder: Decoder, references: Tensor, step: int, generator: torch.Generator) -> Proposal:
+        return raml(decoder, references, self.max_length, self.tau, self.samples, generator, self.reward)

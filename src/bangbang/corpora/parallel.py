@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from bangbang.data.files import identity, lines
-from bangbang.data.pairs import Ledger, Pair, Reader, Section
+from bangbang.corpora.pairs import Ledger, Pair, Reader, Section
+from bangbang.corpora.text_files import identity, lines
 from bangbang.errors import InputError
 
 # split -> the names its files may begin with

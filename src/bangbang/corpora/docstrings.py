@@ -9,12 +9,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bangbang.config import DataConfig
-from bangbang.data.definitions import documented, identifier_words
-from bangbang.data.families import UnionFind, normalised, opening
-from bangbang.data.pairs import Ledger, Pair, Reader
-from bangbang.data.prose import clean, prose
-from bangbang.data.sides import number
+from bangbang.corpora.definitions import documented, identifier_words
+from bangbang.corpora.families import UnionFind, normalised, opening, stable_hash
+from bangbang.corpora.pairs import Ledger, Pair, Reader
+from bangbang.corpora.prose import clean, prose
+from bangbang.corpora.settings import Docstrings
 from bangbang.errors import InputError
 
 SKIPPED_FOLDERS = {"tests", "test", "idle_test", "_vendor", "vendored", "node_modules", "__pycache__"}
@@ -32,7 +31,7 @@ class Found(NamedTuple):
     summary: str
 
 
-def reader(data: DataConfig) -> Reader:
+def reader(data: Docstrings) -> Reader:
     """The docstrings below `data.path`, or those of all installed packages and of Python itself."""
     roots = [Path(data.path)] if data.path else [*site_packages(), *standard_library()]
     for root in roots:
@@ -62,7 +61,7 @@ def files_identity(root: Path) -> dict[str, Any]:
     sizes = [
         (path.relative_to(root).as_posix(), path.stat().st_size, path.stat().st_mtime_ns) for path in sources(root)
     ]
-    return {"kind": "docstrings", "files": len(sizes), "hash": f"{number(repr(sizes)):016x}"}
+    return {"kind": "docstrings", "files": len(sizes), "hash": f"{stable_hash(repr(sizes)):016x}"}
 
 
 def sources(root: Path) -> list[Path]:
@@ -121,7 +120,7 @@ def distinct(found: Iterator[Found], ledger: Ledger) -> Iterator[Found]:
     summaries: set[int] = set()
     bodies: set[int] = set()
     for pair in found:
-        summary, body = number(normalised(pair.summary)), number(normalised(pair.body))
+        summary, body = stable_hash(normalised(pair.summary)), stable_hash(normalised(pair.body))
         if summary in summaries or body in bodies:
             ledger.drop("same summary or body as another")
         else:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bangbang.data.pairs import Ledger
+from bangbang.corpora.pairs import Ledger
 
 # a docstring of a summary line, a blank line and more: files without one need not be parsed
 WORTH_PARSING = re.compile(rb"(\"\"\"|''')\s*[^\n]+\n\s*\n")

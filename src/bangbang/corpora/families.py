@@ -1,10 +1,16 @@
 """Families: groups of pairs that share text, found by joining pairs that share a key."""
 
+import hashlib
 import re
 from array import array
 from collections.abc import Iterable
 
 WORD = re.compile(r"[^\W_]+")
+
+
+def stable_hash(text: str) -> int:
+    """A 64-bit hash that is the same everywhere and always."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def normalised(text: str) -> str:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bangbang.config import DataConfig
-from bangbang.data.captions import DRAWN
-from bangbang.data.captions import reader as captions_reader
-from bangbang.data.pairs import Reader
-from bangbang.data.progress import Progress
+from bangbang.corpora.captions import DRAWN
+from bangbang.corpora.captions import reader as captions_reader
+from bangbang.corpora.pairs import Reader
+from bangbang.corpora.settings import Shapes
 from bangbang.errors import InputError
 from bangbang.features import extract, open_encoder
 from bangbang.features.images import pillow
 from bangbang.files import whole_folder, write_whole
+from bangbang.progress import Progress
 
 if TYPE_CHECKING:
     import PIL.ImageDraw
@@ -59,11 +59,11 @@ class Scene(NamedTuple):
     """How the first thing lies to the second; empty for one thing alone."""
 
 
-def scenes_folder(data: DataConfig) -> Path:
+def scenes_folder(data: Shapes) -> Path:
     return Path(data.path) if data.path else Path(data.cache) / f"shapes-scenes-{VERSION}"
 
 
-def reader(data: DataConfig) -> Reader:
+def reader(data: Shapes) -> Reader:
     """The scenes, drawn into `data.cache` (or `data.path`) unless they are there already."""
     folder = scenes_folder(data)
     if not (folder / "captions.json").is_file():
@@ -71,7 +71,7 @@ def reader(data: DataConfig) -> Reader:
             raise InputError(f"{folder}: is not empty; give an empty or new folder for the scenes as data.path")
         with Progress(shown=True) as shown, shown.task("drawing shapes") as progress:
             draw_corpus(folder, COUNTS, progress)
-    return captions_reader(folder, data)
+    return captions_reader(folder)
 
 
 def draw_corpus(

@@ -10,8 +10,8 @@ from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bangbang.data.files import lines, open_binary
-from bangbang.data.sides import number
+from bangbang.corpora.families import stable_hash
+from bangbang.corpora.text_files import lines, open_binary
 from bangbang.errors import InputError
 
 SPLITS = {"train": "train", "restval": "train", "val": "valid", "valid": "valid", "dev": "valid", "test": "test"}
@@ -103,7 +103,7 @@ def coco_album(tables: list[tuple[Path, dict[str, Any]]], held_out: int) -> Albu
     count = len(album.images)
     if held_out and held_out >= count:
         raise InputError(f"{tables[0][0]}: of {count} images, data.held_out = {held_out} leaves none to train on")
-    order = sorted(album.images, key=lambda image: number(image.name))
+    order = sorted(album.images, key=lambda image: stable_hash(image.name))
     valid = {image.name for image in order[:held_out]}
     split = [image._replace(split="valid" if image.name in valid else "train") for image in album.images]
     return Album(split, drops)

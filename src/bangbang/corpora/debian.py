@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bangbang.config import DataConfig
-from bangbang.data.families import UnionFind, normalised, opening
-from bangbang.data.files import identity, lines
-from bangbang.data.pairs import Ledger, Pair, Reader
-from bangbang.data.sides import number
+from bangbang.corpora.families import UnionFind, normalised, opening, stable_hash
+from bangbang.corpora.pairs import Ledger, Pair, Reader
+from bangbang.corpora.settings import Debian
+from bangbang.corpora.text_files import identity, lines
 from bangbang.errors import InputError
 
 APT_LISTS = Path("/var/lib/apt/lists")
@@ -43,7 +42,7 @@ class Package(NamedTuple):
         return " ".join(self.paragraphs)
 
 
-def reader(data: DataConfig) -> Reader:
+def reader(data: Debian) -> Reader:
     """The index in `data.path`, or all that apt has downloaded."""
     paths = [Path(data.path)] if data.path else sorted(APT_LISTS.glob(INDEX))
     if not paths:
@@ -105,8 +104,8 @@ def distinct(packages: Iterable[Package], ledger: Ledger) -> list[Package]:
         if reason := fault(package):
             ledger.drop(reason)
             continue
-        synopsis = number(normalised(package.synopsis))
-        start = number(opening(package.description, SAME_OPENING))
+        synopsis = stable_hash(normalised(package.synopsis))
+        start = stable_hash(opening(package.description, SAME_OPENING))
         if synopsis in synopses or start in openings:
             ledger.drop("same synopsis or description as another")
         else:
@@ -132,7 +131,7 @@ def families(packages: list[Package]) -> list[str]:
     groups: dict[tuple[str, int], list[int]] = {}
     for place, package in enumerate(packages):
         for key in set(keys(package)):
-            groups.setdefault((key.split()[0], number(key)), []).append(place)
+            groups.setdefault((key.split()[0], stable_hash(key)), []).append(place)
     sets = UnionFind(len(packages))
     for (kind, _), members in groups.items():
         if kind != "paragraph" or len(members) <= SHARED_BY_FEW:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bangbang.config import DataConfig
-from bangbang.data.pairs import Reader, Section
-from bangbang.data.tabular import Row, check_fields, pairs
+from bangbang.corpora.pairs import Reader, Section
+from bangbang.corpora.settings import Files
+from bangbang.corpora.tabular import Row, check_fields, pairs
 from bangbang.errors import InputError
 
 SPLIT_NAMES = {"train": ("train",), "valid": ("validation", "valid", "dev", "val"), "test": ("test",)}
@@ -18,7 +18,7 @@ def recognises(folder: Path) -> bool:
     return (folder / "dataset_dict.json").exists() or (folder / "state.json").exists()
 
 
-def folder_reader(folder: Path, data: DataConfig) -> Reader:
+def folder_reader(folder: Path, data: Files) -> Reader:
     from datasets import load_from_disk
 
     try:
@@ -28,7 +28,7 @@ def folder_reader(folder: Path, data: DataConfig) -> Reader:
     return reader(folder.resolve().name, loaded, data)
 
 
-def named_reader(data: DataConfig) -> Reader:
+def named_reader(data: Files) -> Reader:
     """`owner/name`, or `owner/name:config` where the data set has several."""
     name, _, config = data.corpus.partition(":")
     if name.startswith((".", "/", "~")) or Path(name).suffix in (
@@ -52,7 +52,7 @@ def named_reader(data: DataConfig) -> Reader:
     return reader(name.replace("/", "-"), loaded, data)
 
 
-def reader(name: str, loaded: Any, data: DataConfig) -> Reader:
+def reader(name: str, loaded: Any, data: Files) -> Reader:
     tables = {"train": loaded} if hasattr(loaded, "column_names") and not isinstance(loaded, dict) else dict(loaded)
     chosen = {}
     for split, names in SPLIT_NAMES.items():
@@ -67,11 +67,11 @@ def reader(name: str, loaded: Any, data: DataConfig) -> Reader:
     return Reader(name, {"kind": "datasets", **made_from}, splits)
 
 
-def section(name: str, table: Any, data: DataConfig) -> Section:
+def section(name: str, table: Any, data: Files) -> Section:
     return lambda ledger: pairs(rows(name, table, data), data, ledger)
 
 
-def rows(name: str, table: Any, data: DataConfig) -> Iterator[Row]:
+def rows(name: str, table: Any, data: Files) -> Iterator[Row]:
     number = 0
     wanted = list(dict.fromkeys((data.source_field, data.target_field)))
     for batch in table.select_columns(wanted).with_format("arrow").iter(1_000):

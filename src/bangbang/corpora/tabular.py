@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bangbang.config import DataConfig
-from bangbang.data.files import identity, lines
-from bangbang.data.pairs import Ledger, Pair, Reader, Section
-from bangbang.data.parallel import ALIASES, TICK, one_name
+from bangbang.corpora.pairs import Ledger, Pair, Reader, Section
+from bangbang.corpora.parallel import ALIASES, TICK, one_name
+from bangbang.corpora.settings import Files
+from bangbang.corpora.text_files import identity, lines
 from bangbang.errors import InputError
 
 # a row's place ("file:line") and its two fields
@@ -20,14 +20,14 @@ def recognises(folder: Path) -> bool:
     return any((folder / f"train{suffix}").exists() for suffix in FORMATS)
 
 
-def file_reader(path: Path, data: DataConfig) -> Reader:
+def file_reader(path: Path, data: Files) -> Reader:
     """One file, to be split by source text."""
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: unknown kind of file; known are {', '.join(FORMATS)}, or a folder with train.src")
     return reader(path.stem, {"train": path}, data)
 
 
-def folder_reader(folder: Path, data: DataConfig) -> Reader:
+def folder_reader(folder: Path, data: Files) -> Reader:
     files: dict[str, Path] = {}
     for split in ALIASES:
         found = [f"{name}{suffix}" for suffix in FORMATS if (name := one_name(folder, split, suffix))]
@@ -38,17 +38,17 @@ def folder_reader(folder: Path, data: DataConfig) -> Reader:
     return reader(folder.resolve().name, files, data)
 
 
-def reader(name: str, files: dict[str, Path], data: DataConfig) -> Reader:
+def reader(name: str, files: dict[str, Path], data: Files) -> Reader:
     made_from = {split: identity(path) for split, path in files.items()}
     return Reader(name, {"kind": "table", **made_from}, {split: section(path, data) for split, path in files.items()})
 
 
-def section(path: Path, data: DataConfig) -> Section:
+def section(path: Path, data: Files) -> Section:
     rows = FORMATS[path.suffix]
     return lambda ledger: pairs(rows(path, data.source_field, data.target_field), data, ledger)
 
 
-def pairs(rows: Iterable[Row], data: DataConfig, ledger: Ledger) -> Iterator[Pair]:
+def pairs(rows: Iterable[Row], data: Files, ledger: Ledger) -> Iterator[Pair]:
     """The rows as pairs. A null counts as empty; anything but text, or a list of texts as target, is an error."""
     for number, (place, source, target) in enumerate(rows, 1):
         source = "" if source is None else source

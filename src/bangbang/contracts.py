@@ -1,0 +1,315 @@
+"""What the rooms promise each other, in one place: a guest who keeps these contracts fits in everywhere.
+
+Ids 0 to 3 are the special tokens of the core, whatever vocabulary is outside (`symbols`): `<pad>`, `<s>`, `</s>`,
+`<unk>`. A vocabulary and a head translate; nothing between them sees another numbering.
+
+Shapes: B batch, R rows still going, S source length, T time, M references, K candidates or targets of a position,
+D features, F image features, N positions in the loss, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from bangbang.metrics.metric import Metric
+
+
+class Batch(NamedTuple):
+    """A training batch. Token ids are int64."""
+
+    source: Tensor
+    """[B, S] padded with `<pad>`; an empty source is the single token `<unk>`. Of images: features [B, F], float32."""
+    source_length: Tensor
+    """[B]; 1 for an image."""
+    target: Tensor
+    """[B, T] one reference each, ends in `</s>`, padded with `<pad>`."""
+    target_length: Tensor
+    """[B] `</s>` included."""
+    references: Tensor
+    """[B, M, T'] what the reward compares with: the target alone, or all references of its source, `<pad>` for none."""
+
+
+# models and heads
+
+
+class Offsets(NamedTuple):
+    """What is added to some of a row's logits; -inf forbids a token. A token named twice gets both."""
+
+    tokens: Tensor  # [N, K]
+    values: Tensor  # [N, K]
+
+
+class Scored(NamedTuple):
+    log_prob: Tensor  # [N] Σ_k c_k · log p(token_k)
+    entropies: Tensor  # [E] of p in nats, at a few of the positions; no gradient
+
+
+class Head(Protocol):
+    """The vocabulary layer: the distribution of the next token given the model's features."""
+
+    @property
+    def size(self) -> int:
+        """V, the special tokens included."""
+        ...
+
+    def score(self, features: Tensor, tokens: Tensor, coefficients: Tensor | None = None) -> Scored:
+        """Σ_k c_k · log p(token_k) of each position, for tokens [N], or [N, K] with `<pad>` in unused slots."""
+        ...
+
+    def score_sets(self, features: Tensor, tokens: Tensor, coefficients: Tensor | None = None) -> Scored:
+        """c · log Σ_k p(token_k) of each position, for sets of tokens [N, K] with `<pad>` in unused slots."""
+        ...
+
+    def log_prob(self, features: Tensor, tokens: Tensor, coefficients: Tensor | None = None) -> Tensor:
+        """`score` without the entropies. [N]"""
+        ...
+
+    def logits(self, features: Tensor) -> Tensor:
+        """All logits [N, V], for decoding a step of a few rows."""
+        ...
+
+    def candidate_logits(self, features: Tensor, tokens: Tensor) -> Tensor:
+        """The logits [N, K] of a few tokens [N, K] of each row."""
+        ...
+
+    def top_k(self, features: Tensor, k: int, forbidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The k largest log p of each row, best first, and their tokens [N, k]; `forbidden` [N, F] tokens have -inf."""
+        ...
+
+    def sample(
+        self,
+        features: Tensor,
+        uniform: Tensor,
+        offsets: Offsets | None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+    ) -> Tensor:
+        """One token of each row [N] from softmax((logits + offsets) / temperature), at the row's uniform number [N]."""
+        ...
+
+
+class DecoderState(Protocol):
+    """What a decoder knows of its inputs and of the tokens so far. Every tensor has the batch in front."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def select(self, rows: Tensor) -> Self:
+        """The state of the given rows, in that order; rows may repeat."""
+        ...
+
+
+State = TypeVar("State", bound=DecoderState)
+
+
+class Rollout(Protocol):
+    """A decoder that goes step by step over tokens chosen on the way, and is trained on the steps it took."""
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Reads one token of each row [R]; the features [R, D] from which the head scores the next one."""
+        ...
+
+    def keep(self, rows: Tensor) -> None:
+        """Goes on with these rows alone, in this order."""
+        ...
+
+    def features(self) -> Tensor:
+        """The features of all rows of all steps, one step after the other [N, D], as part of the graph."""
+        ...
+
+
+class Model(Protocol[State]):
+    """A sequence generator. `models.base.Generator` gives all but `head`, `encode` and `step` a default."""
+
+    @property
+    def head(self) -> Head: ...
+
+    def encode(self, source: Tensor, source_length: Tensor) -> State:
+        """The state before the first token, from token ids [B, S] and their lengths, or from image features [B, F]."""
+        ...
+
+    def step(self, state: State, tokens: Tensor) -> tuple[State, Tensor]:
+        """After the tokens [B]: the next state, and the features [B, D] from which the head scores the next token."""
+        ...
+
+    def unroll(self, state: State, tokens: Tensor) -> Tensor:
+        """The features [B, T, D] of T steps over known tokens [B, T]: `step` in a loop, perhaps done faster."""
+        ...
+
+    def rollout(self, state: State, max_length: int) -> Rollout:
+        """At most `max_length` steps from the state on."""
+        ...
+
+    def begin(self, source: Tensor, source_length: Tensor) -> Decoder:
+        """A decoder for these inputs, encoded once: what objectives work with."""
+        ...
+
+    def prepare(self, split: TrainingSplit) -> None:
+        """Called once, before training and before the first checkpoint is read."""
+        ...
+
+    def train(self, mode: bool = True) -> Self: ...
+
+    def eval(self) -> Self: ...
+
+
+class Decoder(Protocol):
+    """A decoder before its first token, for a batch of inputs: a model without its input's kind."""
+
+    @property
+    def head(self) -> Head: ...
+
+    def unroll(self, tokens: Tensor) -> Tensor:
+        """The features [B, T, D] of reading known tokens [B, T]."""
+        ...
+
+    def rollout(self, max_length: int) -> Rollout:
+        """At most `max_length` steps over tokens chosen on the way."""
+        ...
+
+    def repeat(self, times: int) -> Decoder:
+        """Each input `times` times, next to one another."""
+        ...
+
+
+class InputSizes(NamedTuple):
+    """What a model's settings are built with."""
+
+    vocabulary: int
+    """Tokens of the output."""
+    source_vocabulary: int | None
+    """Tokens of the input, where the sources are texts with a vocabulary of their own; None if it is the output's."""
+    features: int | None
+    """Numbers that an image is given by, where the sources are images."""
+
+
+# rewards
+
+
+class Increments(NamedTuple):
+    """Δr(v) = R(z_{1:t-1} v | y) - R(z_{1:t-1} | y) for every token v, sparse over the vocabulary.
+
+    A row's candidates differ from one another: no token stands in two slots. Unused slots hold `<pad>` and the row's
+    `rest`. Tokens with the same reward have values that are equal to the last bit.
+    """
+
+    tokens: Tensor  # [B, K] the candidates
+    values: Tensor  # [B, K] what each would add
+    rest: Tensor  # [B] what any other token would add
+
+
+class RewardInputs(NamedTuple):
+    """What a reward's settings are built with."""
+
+    texts: Sequence[str]
+    """The vocabulary's tokens, by id."""
+    separator: str
+    """What stands between two tokens of a text: a blank, or nothing where tokens are pieces of words."""
+    training_references: Callable[[], Iterable[list[list[str]]]]
+    """The tokens of each training example's references, one example after the other."""
+
+
+# objectives
+
+
+class Diagnostics(NamedTuple):
+    """Sums over a batch, each with what it is a sum over: means of many batches and processes come out exact."""
+
+    samples: int
+    sample_tokens: int
+    reference_tokens: int
+    reward: float = 0.0  # Σ R(z | y) over samples
+    rewarded: int = 0  # samples whose R was computed
+    driven_tokens: int = 0  # chosen by the reward
+    tied_tokens: int = 0  # of these, with several tokens as good
+    model_tokens: int = 0  # chosen by the model alone
+    entropy: float = 0.0  # Σ of the model's entropies, in nats
+    measured: int = 0  # positions in the loss whose entropy was taken
+
+
+class Proposal(NamedTuple):
+    """Target sequences z, as the positions of theirs that are in the loss."""
+
+    tokens: Tensor  # [N] z_t, or [N, K] several targets of a position, `<pad>` in unused slots
+    features: Tensor  # [N, D] the model's features before z_t
+    coefficients: Tensor  # [N] or [N, K] the loss weight of z_t
+    diagnostics: Diagnostics
+    count: float | None = None
+    """What the sum of the losses is divided by; None means the number of positions."""
+
+
+class Objective(Protocol):
+    """A training method: proposes the targets of a batch, and says how much each of their tokens counts."""
+
+    def propose(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
+        """Targets of this step, counted from the start of its stage. All randomness is the generator's."""
+        ...
+
+
+# tasks
+
+
+class TrainingSplit(Protocol):
+    """A split of a corpus, as tasks and models read it. Rows are sources with all their references."""
+
+    @property
+    def has_images(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def spread(self, count: int) -> Any:
+        """At most `count` rows, evenly spread over the split."""
+        ...
+
+    def sources(self, rows: Any) -> list[str]:
+        """The text of each row's source, or the name of its image."""
+        ...
+
+    def references(self, rows: Any) -> list[list[str]]:
+        """The texts of all references of each row."""
+        ...
+
+    def features(self, rows: Any) -> Tensor:
+        """The images' features [N, F] of these rows."""
+        ...
+
+
+Inputs = Literal["tokens", "features"]
+"""What a model reads of a source: token ids, or an image's features."""
+
+
+Sources: TypeAlias = "Sequence[Sequence[int]] | Tensor"
+"""Inputs of a model, one after the other: token ids of each, or features [N, F]."""
+
+
+class Task(Protocol):
+    """What one kind of task differs in from another: its inputs, its scores, and its simplest baseline."""
+
+    @property
+    def reads(self) -> Inputs: ...
+
+    @property
+    def metric(self) -> Metric:
+        """All scores that are reported."""
+        ...
+
+    @property
+    def main(self) -> str:
+        """The score that the task is judged by."""
+        ...
+
+    def inputs(self, split: TrainingSplit, rows: Any, encode: Callable[[list[str]], list[list[int]]]) -> Sources:
+        """The inputs of some rows of a split, as decoding takes them; `encode` gives the token ids of texts."""
+        ...
+
+    def baselines(self, train: TrainingSplit, sources: Sequence[str]) -> dict[str, list[str]]:
+        """Outputs for some sources that need no training, by name; none where there is no such thing."""
+        ...

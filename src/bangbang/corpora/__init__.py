@@ -1,0 +1,1 @@
+"""Corpora: readers of (source, references) pairs, built in or from files. `data` stores what they read."""

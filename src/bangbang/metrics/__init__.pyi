@@ -1,0 +1,12 @@
+from bangbang.metrics.bootstrap import Estimate as Estimate
+from bangbang.metrics.bootstrap import Resampling as Resampling
+from bangbang.metrics.bootstrap import estimates as estimates
+from bangbang.metrics.coco_caption import CocoCaption as CocoCaption
+from bangbang.metrics.comparison import Comparison as Comparison
+from bangbang.metrics.comparison import ScoreComparison as ScoreComparison
+from bangbang.metrics.comparison import compare as compare
+from bangbang.metrics.metric import Metric as Metric
+from bangbang.metrics.rouge import Rouge as Rouge
+from bangbang.metrics.rouge import RougeEstimate as RougeEstimate
+from bangbang.metrics.rouge import RougeScore as RougeScore
+from bangbang.metrics.sacre import SacreBleu as SacreBleu

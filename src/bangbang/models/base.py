@@ -1,0 +1,132 @@
+"""What every model has without writing it: known tokens step by step, a rollout in two passes, a decoder for objectives.
+
+Shapes: B batch, R rows still going, T time, D features, N positions: all rows of all steps.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any, Generic, Self
+
+import torch
+from torch import Tensor, nn
+
+from bangbang.contracts import Decoder, Head, Model, Rollout, State, TrainingSplit
+from bangbang.symbols import PAD
+
+
+class Generator(nn.Module, Generic[State]):
+    """A sequence generator. A subclass sets `head` and defines `encode` and `step`; the rest may be overridden."""
+
+    head: Head
+
+    def encode(self, source: Tensor, source_length: Tensor) -> State:
+        """The state before the first token, from token ids [B, S] and their lengths, or from image features [B, F]."""
+        raise NotImplementedError
+
+    def step(self, state: State, tokens: Tensor) -> tuple[State, Tensor]:
+        """After the tokens [B]: the next state, and the features [B, D] from which the head scores the next token."""
+        raise NotImplementedError
+
+    def unroll(self, state: State, tokens: Tensor) -> Tensor:
+        """The features [B, T, D] of T steps over known tokens [B, T]."""
+        features = []
+        for each in tokens.unbind(1):
+            state, found = self.step(state, each)
+            features.append(found)
+        return torch.stack(features, 1)
+
+    def rollout(self, state: State, max_length: int) -> Rollout:
+        """At most `max_length` steps from the state on."""
+        return TwoPassRollout(self, state)
+
+    def begin(self, source: Tensor, source_length: Tensor) -> Decoder:
+        """A decoder for these inputs, encoded once, for objectives."""
+        return InputDecoder(self, self.encode(source, source_length))
+
+    def prepare(self, split: TrainingSplit) -> None:
+        """Learn what is to be known of the training inputs before training; nothing, for most models."""
+
+
+@dataclass(frozen=True)
+class TensorState:
+    """A `DecoderState` whose fields are tensors with the batch in front: a subclass only names them."""
+
+    @property
+    def rows(self) -> int:
+        return len(self._tensors()[0])
+
+    @property
+    def device(self) -> torch.device:
+        return self._tensors()[0].device
+
+    def select(self, rows: Tensor) -> Self:
+        return type(self)(*(part.index_select(0, rows) for part in self._tensors()))
+
+    def _tensors(self) -> list[Tensor]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+
+class TwoPassRollout(Generic[State]):
+    """Samples without a graph and without dropout, then reads the sample once more with both.
+
+    It works for every model. Our recurrent models have rollouts that compute nothing twice.
+    """
+
+    def __init__(self, model: Model[State], state: State) -> None:
+        self.model, self.start, self.state = model, state, state
+        self.rows = torch.arange(state.rows, device=state.device)  # [R] the input that each row is of
+        self.steps: list[tuple[Tensor, Tensor]] = []  # of each step: rows and tokens [R]
+
+    @torch.no_grad()
+    def step(self, tokens: Tensor) -> Tensor:
+        with without_dropout(self.model):
+            self.state, features = self.model.step(self.state, tokens)
+        self.steps.append((self.rows, tokens))
+        return features
+
+    def keep(self, rows: Tensor) -> None:
+        with torch.no_grad():
+            self.state = self.state.select(rows)
+        self.rows = self.rows[rows]
+
+    def features(self) -> Tensor:
+        read = torch.full((self.start.rows, len(self.steps)), PAD, device=self.rows.device)  # [B, T]
+        for t, (rows, tokens) in enumerate(self.steps):
+            read[rows, t] = tokens
+        features = self.model.unroll(self.start, read)  # [B, T, D]
+        return torch.cat([features[rows, t] for t, (rows, _) in enumerate(self.steps)])
+
+
+@contextmanager
+def without_dropout(model: Model[Any]) -> Iterator[None]:
+    """The model as it is for decoding, for the time of a block."""
+    training = getattr(model, "training", False)
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
+
+
+class InputDecoder(Generic[State]):
+    """A model's decoder for a batch of inputs, as objectives ask for it."""
+
+    def __init__(self, model: Model[State], state: State) -> None:
+        self.model, self.state = model, state
+
+    @property
+    def head(self) -> Head:
+        return self.model.head
+
+    def unroll(self, tokens: Tensor) -> Tensor:
+        return self.model.unroll(self.state, tokens)
+
+    def rollout(self, max_length: int) -> Rollout:
+        return self.model.rollout(self.state, max_length)
+
+    def repeat(self, times: int) -> "InputDecoder[State]":
+        if times == 1:
+            return self
+        rows = torch.arange(self.state.rows, device=self.state.device).repeat_interleave(times)
+        return InputDecoder(self.model, self.state.select(rows))

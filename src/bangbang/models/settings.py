@@ -1,0 +1,82 @@
+"""The settings of each kind of model, and how it is built. Nothing here imports torch."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bangbang.contracts import Inputs, InputSizes
+from bangbang.errors import InputError
+from bangbang.settings import KindSettings
+
+if TYPE_CHECKING:
+    from bangbang.models.base import Generator
+
+
+@dataclass(frozen=True)
+class ModelSettings(KindSettings):
+    """A kind of model."""
+
+    group: ClassVar[str] = "models"
+    table: ClassVar[str] = "model"
+    reads: ClassVar[Inputs] = "tokens"
+    """What it reads of a source."""
+
+    def build(self, sizes: InputSizes) -> "Generator[Any]":
+        """The untrained model."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class AttentionGruSettings(ModelSettings):
+    """The paper's model for texts: bidirectional GRU encoder, attention GRU decoder, one shared embedding matrix."""
+
+    layers: int = 3
+    """GRU layers of the encoder, each in both directions, and of the decoder."""
+    units: int = 512
+    """Size of a recurrent state and of the embeddings."""
+    dropout: float = 0.2
+    """Share of activations dropped on what recurrent layers read and before the output layer."""
+
+    def __post_init__(self) -> None:
+        self.require(
+            layers=(1 <= self.layers <= 1_000, "at least 1 and at most 1,000"),
+            units=(1 <= self.units <= 100_000, "at least 1 and at most 100,000"),
+            dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
+        )
+
+    def build(self, sizes: InputSizes) -> "Generator[Any]":
+        from bangbang.models.attention_gru import AttentionGru
+
+        return AttentionGru(sizes.vocabulary, self, sizes.source_vocabulary)
+
+
+@dataclass(frozen=True)
+class ShowAndTellSettings(ModelSettings):
+    """The paper's model for images: an LSTM that reads the image's features first and then words."""
+
+    reads: ClassVar[Inputs] = "features"
+    layers: int = 1
+    """It has one LSTM layer."""
+    units: int = 512
+    """Size of the recurrent state and of the embeddings."""
+    dropout: float = 0.2
+    """Share of activations dropped on what the LSTM reads and before the output layer."""
+
+    def __post_init__(self) -> None:
+        self.require(
+            layers=(self.layers == 1, f"1 for {self.kind}, which has one LSTM layer"),
+            units=(1 <= self.units <= 100_000, "at least 1 and at most 100,000"),
+            dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
+        )
+
+    def build(self, sizes: InputSizes) -> "Generator[Any]":
+        from bangbang.models.show_and_tell import ShowAndTell
+
+        if sizes.features is None:
+            raise InputError(f"model.kind = {self.kind!r} reads images, but the sources are texts")
+        return ShowAndTell(sizes.vocabulary, sizes.features, self)
+
+
+KINDS: dict[str, type[ModelSettings]] = {
+    "attention_gru": AttentionGruSettings,
+    "show_and_tell": ShowAndTellSettings,
+}

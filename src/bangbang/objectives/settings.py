@@ -1,0 +1,213 @@
+"""The settings of each training method, and how it is built. Nothing here imports torch."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from bangbang.settings import KindSettings
+
+if TYPE_CHECKING:
+    from bangbang.contracts import Objective
+    from bangbang.rewards import Reward
+
+Normalizer = Literal["positions", "sequences", "constant"]
+
+
+@dataclass(frozen=True)
+class ObjectiveSettings(KindSettings):
+    """What is trained on: how a target is proposed, and how much it counts."""
+
+    group: ClassVar[str] = "objectives"
+    table: ClassVar[str] = "objective"
+    papers_choices: ClassVar[frozenset[str] | None] = None
+    """The settings that the paper varies; None for a method that the paper does not have."""
+    family: ClassVar[str] = ""
+    """Methods of one family are one contestant in a report: validation picks the row that stands for them."""
+
+    normalizer: Normalizer = "positions"
+    """What the sum of the losses is divided by: the positions in the loss, the sequences, or a constant, which is the
+    sequences times data.max_target_length. The number of positions is random where targets are sampled."""
+
+    @property
+    def is_rewarded(self) -> bool:
+        """Whether the [reward] table matters."""
+        return False
+
+    @property
+    def label(self) -> str:
+        """How reports name it."""
+        return self.kind.upper()
+
+    @property
+    def is_the_papers(self) -> bool:
+        """Whether the paper has this very method, whatever it chooses among its own choices."""
+        if self.papers_choices is None:
+            return False
+        others = (field for field in dataclasses.fields(self) if field.name not in self.papers_choices)
+        return all(getattr(self, field.name) == field.default for field in others)
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        """The method; `reward` makes the [reward] table's reward when it is called."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Mle(ObjectiveSettings):
+    """Maximum likelihood: the target is the reference."""
+
+    papers_choices: ClassVar[frozenset[str] | None] = frozenset()
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.likelihood import MaximumLikelihood
+
+        return MaximumLikelihood(self, max_length)
+
+
+@dataclass(frozen=True)
+class Raml(ObjectiveSettings):
+    """Reward-augmented maximum likelihood: targets drawn around the reference, the model left out."""
+
+    papers_choices: ClassVar[frozenset[str] | None] = frozenset({"tau", "samples"})
+    tau: float = 0.85
+    """Temperature of the reward distribution."""
+    samples: int = 1
+    """J, targets drawn for each example."""
+    payoff: Literal["hamming", "reward"] = "hamming"
+    """Minus the Hamming distance as in the paper, or the [reward] table's reward, token by token."""
+
+    def __post_init__(self) -> None:
+        self.require(tau=(self.tau > 0, "above 0"), samples=(self.samples >= 1, "at least 1"))
+
+    @property
+    def is_rewarded(self) -> bool:
+        return self.payoff == "reward"
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.reward_augmented import RewardAugmented
+
+        return RewardAugmented(self, reward() if self.is_rewarded else None, max_length)
+
+
+@dataclass(frozen=True)
+class SampledSettings(ObjectiveSettings):
+    """A method whose targets are sampled from a mixture of the reward and the model."""
+
+    samples: int = 1
+    """J, targets drawn for each example."""
+    baseline: Literal["none", "others"] = "none"
+    """`others` subtracts the mean reward of the example's other samples."""
+
+    def __post_init__(self) -> None:
+        least = 2 if self.baseline == "others" else 1
+        self.require(samples=(self.samples >= least, "at least 1, 2 with a baseline"))
+
+    @property
+    def is_rewarded(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Pg(SampledSettings):
+    """Policy gradient: targets sampled from the model, weighed by their reward."""
+
+    papers_choices: ClassVar[frozenset[str] | None] = frozenset({"samples"})
+    normalizer: Normalizer = "constant"
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.policy_gradients import PolicyGradient
+
+        return PolicyGradient(self, reward(), max_length)
+
+
+@dataclass(frozen=True)
+class SoftmaxSettings(SampledSettings):
+    """What SPG and its bang-bang form share."""
+
+    family: ClassVar[str] = "SPG"
+    weight_by_reward: bool = True
+    """Whether a sample's loss is weighed by its main reward R(z | y)."""
+    ends: Literal["open", "reference"] = "open"
+    """How far samples go: to data.max_target_length, or no further than the reference, where `</s>` is put."""
+
+    @property
+    def suffix(self) -> str:
+        return " + Ends" if self.ends == "reference" else ""
+
+
+@dataclass(frozen=True)
+class Spg(SoftmaxSettings):
+    """Softmax policy gradient: every token drawn from q̃ ∝ exp(log p + W·Δr)."""
+
+    papers_choices: ClassVar[frozenset[str] | None] = frozenset({"reward_weight", "samples", "weight_by_reward"})
+    reward_weight: float = 30.0
+    """W, which is finite."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(reward_weight=(0 <= self.reward_weight < math.inf, "at least 0 and finite"))
+
+    @property
+    def label(self) -> str:
+        return f"SPG W={self.reward_weight:g}{self.suffix}"
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.policy_gradients import SoftmaxPolicyGradient
+
+        return SoftmaxPolicyGradient(self, reward(), max_length)
+
+
+@dataclass(frozen=True)
+class BangBang(SoftmaxSettings):
+    """Bang-bang SPG: each token is chosen by the reward, or, with probability p_drop, by the model alone."""
+
+    papers_choices: ClassVar[frozenset[str] | None] = frozenset(
+        {"p_drop", "reward_weight", "samples", "weight_by_reward"}
+    )
+    p_drop: float = 0.4
+    """The probability that a token is left to the model."""
+    p_drop_delay: int = 0
+    """p_drop is 0 for so many steps first."""
+    p_drop_rise: int = 0
+    """p_drop then rises linearly from 0 over so many steps; 0 means at once."""
+    reward_weight: float = math.inf
+    """W. Infinite: only tokens with the largest increment are possible."""
+    ties: Literal["model", "reference"] = "model"
+    """Who chooses among tokens of equal increment, the model or the reference's order."""
+    temperature: float = 1.0
+    """Of the model, where it chooses alone."""
+    top_k: int = 0
+    """The model, where it chooses alone, draws from so many likeliest tokens; 0 means all."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(
+            p_drop=(0 <= self.p_drop <= 1, "between 0 and 1"),
+            p_drop_delay=(self.p_drop_delay >= 0, "at least 0"),
+            p_drop_rise=(self.p_drop_rise >= 0, "at least 0"),
+            reward_weight=(self.reward_weight >= 0, "at least 0"),
+            temperature=(self.temperature > 0, "above 0"),
+            top_k=(self.top_k >= 0, "at least 0"),
+        )
+
+    @property
+    def label(self) -> str:
+        schedule = (" late" if self.p_drop_delay else "") + (" rising" if self.p_drop_rise else "")
+        return f"SPG {self.p_drop:g}{schedule}{self.suffix}"
+
+    def p_drop_at(self, step: int) -> float:
+        """0 for `p_drop_delay` steps, then linearly up to p_drop over `p_drop_rise` steps."""
+        since = step - self.p_drop_delay
+        if since < 0:
+            return 0.0
+        share = min(1.0, since / self.p_drop_rise) if self.p_drop_rise else 1.0
+        return self.p_drop * share
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.policy_gradients import BangBangPolicyGradient
+
+        return BangBangPolicyGradient(self, reward(), max_length)
+
+
+KINDS: dict[str, type[ObjectiveSettings]] = {"mle": Mle, "raml": Raml, "pg": Pg, "spg": Spg, "bbspg": BangBang}

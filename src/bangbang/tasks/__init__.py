@@ -1,0 +1,5 @@
+"""Tasks: what headlines and captions differ in. Nothing else asks what the sources are."""
+
+from bangbang.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,9 @@
+from bangbang.tasks.captions import CaptionTask as CaptionTask
+from bangbang.tasks.headlines import HeadlineTask as HeadlineTask
+from bangbang.tasks.scores import RESAMPLING as RESAMPLING
+from bangbang.tasks.scores import quick as quick
+from bangbang.tasks.scores import shown as shown
+from bangbang.tasks.scores import signature as signature
+from bangbang.tasks.scores import task_of as task_of
+from bangbang.tasks.scores import title as title
+from bangbang.tasks.scores import with_errors as with_errors

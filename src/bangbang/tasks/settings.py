@@ -1,0 +1,56 @@
+"""The settings of each task, and how it is built. Nothing here imports torch."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from bangbang.contracts import Inputs
+from bangbang.settings import KindSettings
+
+if TYPE_CHECKING:
+    from bangbang.contracts import Task
+
+
+@dataclass(frozen=True)
+class TaskSettings(KindSettings):
+    """What is generated from what, and by which scores it is judged."""
+
+    group: ClassVar[str] = "tasks"
+    table: ClassVar[str] = "task"
+    reads: ClassVar[Inputs] = "tokens"
+    """What its models read of a source. A config without a [task] has the first task that reads what its model does."""
+    chosen_by: ClassVar[str] = ""
+    """The validation score that picks a checkpoint, unless training.metric names another."""
+
+    metrics: tuple[str, ...] = ()
+    """Further metrics to report, by the names that `bangbang plugins` lists."""
+
+    def build(self) -> "Task":
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Headlines(TaskSettings):
+    """A short text from a longer one, judged by ROUGE-1.5.5."""
+
+    chosen_by: ClassVar[str] = "rouge-2"
+
+    def build(self) -> "Task":
+        from bangbang.tasks.headlines import HeadlineTask
+
+        return HeadlineTask(self)
+
+
+@dataclass(frozen=True)
+class Captions(TaskSettings):
+    """What an image shows, judged by coco-caption's scores."""
+
+    reads: ClassVar[Inputs] = "features"
+    chosen_by: ClassVar[str] = "cider-d"
+
+    def build(self) -> "Task":
+        from bangbang.tasks.captions import CaptionTask
+
+        return CaptionTask(self)
+
+
+KINDS: dict[str, type[TaskSettings]] = {"headlines": Headlines, "captions": Captions}

@@ -1,0 +1,3 @@
+from bangbang.training.loop import Outcome as Outcome
+from bangbang.training.loop import train as train
+from bangbang.training.run import Run as Run
