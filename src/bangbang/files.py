@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,17 @@ from typing import IO, Any
 from bangbang.errors import InputError
 
 JSON_BYTES = 64 * 2**20
+WAYS_OUT = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.EFBIG: "allow larger files (ulimit -f)",
+    errno.EROFS: "make the disk writable",
+    errno.EACCES: "get permission to write there",
+    errno.EPERM: "get permission to write there",
+    errno.EMFILE: "allow more open files (ulimit -n)",
+    errno.ENFILE: "close files of other programs",
+    errno.EIO: "look after the disk",
+}
 
 
 @contextmanager
@@ -103,6 +115,14 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def way_out(error: Exception, then: str) -> str:
+    """What to do about a write that failed, before what was begun is done again: "make room, then go on"."""
+    # safetensors gives the system's number within its text
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    number = error.errno if isinstance(error, OSError) else told and int(told[1])
+    return f"{WAYS_OUT[number]}, then {then}" if number in WAYS_OUT else then
 
 
 def umask() -> int:

@@ -123,6 +123,20 @@ def test_compare_gives_scores_interval_p_values_and_what_moved(files, capsys):
     assert "the cat sat" in out
 
 
+def test_compare_gives_p_at_its_floor_as_a_bound(tmp_path, capsys):
+    texts = [f"one two three {number}" for number in range(30)]
+    for name, lines in (("a", texts), ("b", ["four"] * 30)):
+        (tmp_path / name).write_text("".join(line + "\n" for line in lines))
+    a, b = (str(tmp_path / name) for name in ("a", "b"))
+    for resamples, bound in ((1000, "≤ 0.001 "), (200, "≤ 0.005 "), (20_000, "≤ 0.00005 ")):
+        assert main(["compare", a, b, "--references", a, "--moved", "0", "--resamples", str(resamples)]) == 0
+        row = next(line for line in capsys.readouterr().out.splitlines() if "rouge-l.f1" in line)
+        assert row.count(bound) == 2
+    assert main(["compare", a, a, "--references", b, "--moved", "0"]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if "rouge-l.f1" in line)
+    assert row.split()[-2:] == ["1.00", "1.00"]
+
+
 def test_scoring_needs_no_torch():
     import subprocess
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bangbang.metrics.comparison import p_text
 from bangbang.reporting import Results, page
 from tests.browser import Browser, needs_chromium
 
@@ -97,6 +98,17 @@ def test_every_row_and_validation_is_drawn(shown: Browser, reported: Reported) -
     assert shown.run(COUNT.format("#targets .method")) == 5
     assert shown.run(COUNT.format("#trace .pill")) > 2
     assert "<run>" in shown.run("document.querySelector('#again pre').textContent")
+
+
+@needs_chromium
+def test_p_values_are_those_of_the_terminal(shown: Browser, reported: Reported) -> None:
+    results = reported[0]
+    floor = 1 / (1 + results.resamples)
+    for p in (floor, 2 * floor, 0.021, 0.0996, 0.1, 0.5, 1.0):
+        assert shown.run(f"pValue({p!r})") == f"p {p_text(p, results.resamples)}"
+    cells = shown.run("[...document.querySelectorAll('#table td.difference .error')].map((each) => each.textContent)")
+    every = [results.p_text(found["rouge-l"]) for row in results.rows for found in row.with_dup.against.values()]
+    assert sorted(text.strip() for text in cells) == sorted(every)
 
 
 @needs_chromium

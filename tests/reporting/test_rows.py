@@ -1,7 +1,8 @@
-"""Rows: means over seeds, their spread, paired tests on the examples' means; what cannot be compared is refused."""
+"""Rows: means over seeds, their spread, paired tests on all seeds' outputs; what cannot be compared is refused."""
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ from rich.console import Console
 from bangbang.errors import InputError
 from bangbang.metrics import compare
 from bangbang.reporting import LabelledRun, Results, evaluate, report, table
-from bangbang.reporting.evaluation import outputs_of
-from bangbang.reporting.rows import check_comparable, mean_statistics, side_of
-from bangbang.reporting.task_metric import HeadlineMetric
+from bangbang.reporting.evaluation import Outputs, outputs_of
+from bangbang.reporting.rows import check_comparable, side_of, statistics_of
+from bangbang.reporting.task_metric import CaptionMetric, HeadlineMetric
+from bangbang.reporting.terminal import difference as difference_cell
 from bangbang.training.scoring import HEADLINE_ROUGE, RESAMPLING
 
 Reported = tuple[Results, Path]
@@ -58,12 +60,38 @@ def test_the_test_is_paired_and_sees_the_mean_over_seeds() -> None:
     level, noise = generator.uniform(0, 100, (60, 3)), generator.normal(0, 5, (60, 3))
     seeds = [level + 0.5 + noise, level + 0.5 - noise]
     outputs = [outputs_of(metric, ["a b"] * 60, statistics) for statistics in seeds]
-    side = side_of("row", outputs, {"row": mean_statistics(outputs), "MLE": level}, metric, ["MLE", "RAML"])
+    side = side_of("row", outputs, {"row": statistics_of(outputs), "MLE": level[None]}, metric, ["MLE", "RAML"])
     assert list(side.against) == ["MLE"]
     for name, difference in side.against["MLE"].items():
         assert difference.value == pytest.approx(0.5) and difference.standard_error < 1e-9
         assert difference.p_randomisation < 0.002 and difference.p_bootstrap < 0.002
         assert side.scores[name].standard_error > 2
+
+
+def test_a_difference_is_that_of_the_scores_shown() -> None:
+    """Of BLEU too, which is no mean over examples; its error bars are those of the scores shown, resampled."""
+    generator, metric = np.random.default_rng(5), CaptionMetric()
+    references = [[f"a dog runs over the green field number {number}"] for number in range(12)]
+
+    def row(seeds: int, share: float) -> list[Outputs]:
+        """Outputs with a share of their reference's words; a later seed has fewer."""
+        outputs = []
+        for seed in range(seeds):
+            lines = [text.split() for (text,) in references]
+            texts = [
+                " ".join(word if generator.random() < share - seed / 5 else "tree" for word in line) for line in lines
+            ]
+            outputs.append(outputs_of(metric, texts, metric.statistics(texts, references)))
+        return outputs
+
+    found = {"row": row(3, 1.0), "MLE": row(2, 0.9)}
+    statistics = {label: statistics_of(outputs) for label, outputs in found.items()}
+    ours, theirs = (side_of(label, found[label], statistics, metric, ["MLE"]) for label in ("row", "MLE"))
+    for name, difference in ours.against["MLE"].items():
+        values = {label: [each.scores[name].value for each in outputs] for label, outputs in found.items()}
+        assert ours.scores[name].value == pytest.approx(np.mean(values["row"]))
+        assert difference.value == ours.scores[name].value - theirs.scores[name].value
+        assert difference.low <= difference.value <= difference.high
 
 
 def test_what_is_compared_with_what(reported: Reported) -> None:
@@ -96,6 +124,14 @@ def test_the_table_fits_its_terminal(reported: Reported, width: int) -> None:
     lines = captured.get().splitlines()
     assert max(map(len, lines)) <= width
     assert "…" not in captured.get() and sum("SPG 0.6" in line for line in lines) == 2
+
+
+def test_the_table_gives_p_at_its_floor_as_a_bound(reported: Reported) -> None:
+    row = reported[0].row("SPG 0.6")
+    found = row.with_dup.against["MLE"]["rouge-l"]
+    against = {"MLE": {"rouge-l": replace(found, value=-1.5, p_randomisation=1 / 1001)}}
+    row = replace(row, with_dup=replace(row.with_dup, against=against))
+    assert difference_cell(reported[0], row, "MLE") == "-1.50 p≤0.001"
 
 
 def test_without_baselines_the_first_row_is_one(labelled_runs: list[LabelledRun], tmp_path: Path) -> None:

@@ -87,6 +87,16 @@ def test_how_sure_and_what_validation_says(reported: Reported) -> None:
     assert "chance hardly" in " ".join(verdict(with_scores(reported[0], values, 0.04)).sentences)
 
 
+def test_a_p_value_at_the_floor_is_a_bound(reported: Reported) -> None:
+    values = {"MLE": 30.0, "RAML": 31.0, "SPG 0.2": 32.5}
+    told = verdict(with_scores(reported[0], values, 1 / (1 + reported[0].resamples)))
+    assert sum("(p ≤ 0.001)" in sentence for sentence in told.sentences) == 2
+    assert [about for _, about in told.figures[1:3]] == ["over MLE, p ≤ 0.001", "over RAML, p ≤ 0.001"]
+    assert "p = 0.001" not in str(told) and "p < 0.001" not in str(told)
+    behind = verdict(with_scores(reported[0], {**values, "MLE": 40.0, "RAML": 39.0}, 1 / 1001))
+    assert "SPG 0.2, has 32.50: −7.50, p ≤ 0.001; chance does not explain it." in " ".join(behind.sentences)
+
+
 def test_no_test_score_chooses_among_spg_rows(reported: Reported) -> None:
     values = {"MLE": 30.0, "RAML": 31.0, "SPG 0.2": 32.5, "SPG 0.6": 33.25}
     results = with_scores(reported[0], values, 0.002, validation={**values, "SPG 0.2": 40.0})

@@ -1,5 +1,6 @@
 """Steps that are not finite are skipped and counted; too many in a row, a full disk or a read-only folder end a run."""
 
+import errno
 import math
 import os
 import resource
@@ -9,10 +10,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from bangbang import config as configs
 from bangbang.errors import InputError
-from bangbang.training import checkpoint, shelf, train
+from bangbang.training import checkpoint, loop, shelf, train
 from bangbang.training.learner import Learner
 from tests.training.test_loop import losses
 
@@ -93,6 +95,35 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_lost(tiny_run: Path, tiny_c
     train(configs.read(tiny_config), folder, resume=True)
     names = [Path("checkpoints") / "step-00000060" / name for name in (checkpoint.MODEL, checkpoint.OPTIMIZER)]
     assert all((folder / name).read_bytes() == (tiny_run / name).read_bytes() for name in names)
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "make room, then go on with --resume"),
+        (errno.EDQUOT, "make room, then go on with --resume"),
+        (errno.EROFS, "make the disk writable, then go on with --resume"),
+        (errno.EACCES, "get permission to write there, then go on with --resume"),
+        (errno.EMFILE, "allow more open files (ulimit -n), then go on with --resume"),
+        (errno.EPIPE, "; go on with --resume"),
+    ],
+)
+@pytest.mark.parametrize("place", ["training", "checkpoint", "safetensors"])
+def test_advice_follows_the_cause(
+    tiny_config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, advice: str, place: str
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        if place == "safetensors":
+            raise SafetensorError(f"Error while serializing: I/O error: {os.strerror(number)} (os error {number})")
+        raise OSError(number, os.strerror(number))
+
+    target = {"training": (loop.Trainer, "take_step"), "checkpoint": (checkpoint, "checksum")}
+    monkeypatch.setattr(*target.get(place, (checkpoint, "save_file")), fails)
+    with pytest.raises(InputError) as raised:
+        train(configs.read(tiny_config, ["training.max_steps=1"]), tmp_path / "run")
+    message = str(raised.value)
+    assert os.strerror(number) in message and message.endswith(advice)
+    assert ("make room" in message) == (number in (errno.ENOSPC, errno.EDQUOT))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

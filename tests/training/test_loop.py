@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import threading
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from bangbang import config as configs
 from bangbang.cli.main import main
+from bangbang.data import Batch
 from bangbang.errors import InputError
 from bangbang.training import Run, checkpoint, shelf, train
+from bangbang.training.interval import Interval
 from bangbang.training.loop import Trainer
 
 
@@ -147,8 +150,57 @@ def test_patience_and_time_end_a_run(tiny_config: Path, tmp_path: Path) -> None:
     settings = ["training.patience=2", "optimizer.learning_rate=1e-12", "training.validate_every=3"]
     outcome = train(configs.read(tiny_config, settings), tmp_path / "patience")
     assert outcome.progress.step == 9 and outcome.progress.best_step == 3
+    assert steps_of(tmp_path / "patience", "valid") == [3, 6, 9]
     outcome = train(configs.read(tiny_config, ["training.max_minutes=1e-6"]), tmp_path / "time")
     assert outcome.progress.step == 1
+
+
+def steps_of(folder: Path, kind: str) -> list[int]:
+    """The steps that have a line of this kind in metrics.jsonl."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").open()]
+    return [line["step"] for line in lines if line["kind"] == kind]
+
+
+@pytest.fixture
+def steps_of_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    minutes = count(1)
+    monkeypatch.setattr(Interval, "total_seconds", lambda interval: 60.0 * next(minutes))
+
+
+@pytest.mark.usefixtures("steps_of_a_minute")
+@pytest.mark.parametrize(("minutes", "validated", "logged"), [(13, [13], [10, 13]), (20, [20], [10, 20])])
+def test_a_run_that_is_out_of_time_is_validated_at_its_end(
+    tiny_config: Path, tmp_path: Path, minutes: int, validated: list[int], logged: list[int]
+) -> None:
+    config = configs.read(tiny_config, [f"training.max_minutes={minutes}"])
+    progress = train(config, tmp_path).progress
+    assert progress.step == progress.best_step == minutes and progress.validations == 1
+    assert Run.open(tmp_path).checkpoint("best").name == checkpoint.name_of(minutes)
+    before = weights(tmp_path, minutes)
+    assert not train(config, tmp_path, resume=True).interrupted
+    assert steps_of(tmp_path, "valid") == validated and steps_of(tmp_path, "train") == logged
+    assert weights(tmp_path, minutes) == before
+
+
+@pytest.mark.usefixtures("steps_of_a_minute")
+def test_a_signal_ends_without_a_validation_which_the_next_sitting_makes_up_for(
+    tiny_config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_step = Trainer.take_step
+
+    def interrupted_step(self: Trainer, batch: Batch) -> object:
+        if self.progress.step == 12:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return take_step(self, batch)
+
+    config = configs.read(tiny_config, ["training.max_minutes=13"])
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "take_step", interrupted_step)
+        outcome = train(config, tmp_path)
+    assert outcome.interrupted and outcome.progress.step == 13 and steps_of(tmp_path, "valid") == []
+    outcome = train(config, tmp_path, resume=True)
+    assert not outcome.interrupted and outcome.progress.step == 13
+    assert steps_of(tmp_path, "valid") == [13] and steps_of(tmp_path, "train") == [10]
 
 
 @pytest.mark.parametrize(("kind", "rate"), [("adagrad", 0.1), ("adamw", 0.02)])

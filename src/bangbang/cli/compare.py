@@ -138,8 +138,11 @@ def _table(comparison: "Comparison", names: list[str], arguments: argparse.Names
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    from bangbang.metrics.comparison import p_text
+
+    resamples = resampling_of(arguments).resamples
     title = f"{len(comparison.differences):,} examples; p by paired bootstrap and by approximate randomisation"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("score", no_wrap=True)
     for heading in ("A", "B", "A - B", "95% interval", "p boot", "p rand"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -147,6 +150,6 @@ def _table(comparison: "Comparison", names: list[str], arguments: argparse.Names
         score = comparison.scores[name]
         a, b = number(score.a.value, arguments), number(score.b.value, arguments)
         difference, _, low, high = (number(part or 0.0, arguments, "+") for part in score.difference)
-        p_values = (f"{p:.4f}" for p in (score.p_bootstrap, score.p_randomisation))
+        p_values = (p_text(p, resamples).lstrip("= ") for p in (score.p_bootstrap, score.p_randomisation))
         table.add_row(name, a, b, difference, f"{low}..{high}", *p_values)
     return table

@@ -3,7 +3,9 @@
 A resample of N examples is a row of N counts that add up to N; its statistics are counts @ statistics. Rows are drawn
 in chunks, so memory stays bounded however many examples and resamples there are.
 
-Shapes: N examples, S statistics, M scores, R resamples.
+A system that was trained with several seeds has the mean of their corpus scores, and so has each of its resamples.
+
+Shapes: K seeds, N examples, S statistics, M scores, R resamples.
 """
 
 from collections.abc import Iterator
@@ -50,8 +52,9 @@ class Estimate(NamedTuple):
 
 
 def resampled_sums(statistics: Array, resampling: Resampling) -> Array:
-    """Sums of the statistics of resampled corpora.  [N, S] -> [R, S]"""
-    return np.concatenate([counts @ statistics for counts in _draws(len(statistics), resampling)])
+    """Sums of the statistics of resampled corpora, of the same examples for every seed.  [..., N, S] -> [..., R, S]"""
+    draws = _draws(statistics.shape[-2], resampling)
+    return np.concatenate([counts @ statistics for counts in draws], axis=-2)
 
 
 def _draws(examples: int, resampling: Resampling) -> Iterator[Array]:
@@ -66,15 +69,30 @@ def _draws(examples: int, resampling: Resampling) -> Iterator[Array]:
 
 
 def estimates(metric: Metric, statistics: Array, resampling: Resampling | None) -> list[Estimate]:
-    """The corpus scores of `metric`, one estimate per name."""
-    count = len(statistics)
-    values = metric.aggregate(statistics.sum(axis=0), count)  # [M]
+    """The corpus scores of `metric`, one estimate per name.  [N, S], or of several seeds [K, N, S]"""
+    seeds = by_seed(statistics)
+    values = mean_scores(metric, seeds.sum(axis=-2), seeds.shape[1])  # [M]
     if resampling is None:
         return [Estimate(float(value)) for value in values]
-    resampled = metric.aggregate(resampled_sums(statistics, resampling), count)  # [R, M]
+    resampled = resampled_scores(metric, seeds, resampling)  # [R, M]
     errors = resampled.std(axis=0, ddof=1)
     low, high = interval(resampled, resampling.confidence)
     return [Estimate(*map(float, row)) for row in zip(values, errors, low, high, strict=True)]
+
+
+def by_seed(statistics: Array) -> Array:
+    """[N, S] -> [1, N, S]; [K, N, S] as it is."""
+    return statistics[None] if statistics.ndim == 2 else statistics
+
+
+def mean_scores(metric: Metric, sums: Array, count: int) -> Array:
+    """1/K Σ_k f(Σ_n s_kn), where f is the metric: not f of averaged sums.  [K, ..., S] -> [..., M]"""
+    return np.asarray(metric.aggregate(sums, count).mean(axis=0))
+
+
+def resampled_scores(metric: Metric, seeds: Array, resampling: Resampling) -> Array:
+    """The scores of resampled corpora.  [K, N, S] -> [R, M]"""
+    return mean_scores(metric, resampled_sums(seeds, resampling), seeds.shape[1])
 
 
 def interval(resampled: Array, confidence: float) -> tuple[Array, Array]:

@@ -4,18 +4,31 @@ paired bootstrap (Koehn 2004, with the shift of Riezler & Maxwell 2005):
     resample examples; p = how often |d* - mean d*| >= |d|
 approximate randomisation (Noreen 1989):
     swap the two systems' outputs at random, example by example; p = how often |d'| >= |d|
-d is the observed difference A - B; both p-values count the observation itself, (1 + hits) / (1 + R).
+d is the observed difference A - B; both p-values count the observation itself, (1 + hits) / (1 + R), so that no
+p-value is below 1 / (1 + R).
 
-Shapes: N examples, S statistics, M scores, R resamples.
+A system may be a method that was trained with several seeds: its score is the mean of theirs, and an example is drawn,
+or swapped, for all of them together.
+
+Shapes: K seeds, N examples, S statistics, M scores, R resamples.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bangbang.errors import InputError
-from bangbang.metrics.bootstrap import Estimate, Resampling, estimates, interval, resampled_sums
+from bangbang.metrics.bootstrap import (
+    Estimate,
+    Resampling,
+    by_seed,
+    estimates,
+    interval,
+    mean_scores,
+    resampled_scores,
+)
 from bangbang.metrics.metric import Array, Metric
 
 _DRAWS_AT_ONCE = 1 << 21
@@ -35,7 +48,7 @@ class ScoreComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems under every score of a metric, and each example's difference A - B.  [N, M]"""
+    """Two systems under every score of a metric, and each example's difference A - B, of means over seeds.  [N, M]"""
 
     scores: dict[str, ScoreComparison]
     differences: Array
@@ -63,21 +76,23 @@ def compare(
 
 
 def compare_statistics(metric: Metric, a: Array, b: Array, resampling: Resampling) -> Comparison:
-    """The same from statistics that `metric` gave earlier, of two systems on the same examples.  [N, S]"""
+    """The same from statistics that `metric` gave earlier, of two systems on the same examples.
+
+    [N, S], or of several seeds [K, N, S]; the systems may differ in K.
+    """
+    a, b = by_seed(a), by_seed(b)
     estimates_a, estimates_b = (estimates(metric, statistics, resampling) for statistics in (a, b))
     observed = np.array([ours.value - theirs.value for ours, theirs in zip(estimates_a, estimates_b, strict=True)])
-    # equal seeds draw equal examples for both systems: that is what pairs them
-    resampled = metric.aggregate(resampled_sums(a, resampling), len(a))  # [R, M]
-    resampled = resampled - metric.aggregate(resampled_sums(b, resampling), len(b))
+    # equal seeds of `resampling` draw equal examples for both systems: that is what pairs them
+    resampled = resampled_scores(metric, a, resampling) - resampled_scores(metric, b, resampling)  # [R, M]
     p_bootstrap = _p_value(resampled - resampled.mean(axis=0), observed)
     p_randomisation = _p_value(_swapped_differences(metric, a, b, resampling), observed)
     bars = zip(observed, resampled.std(axis=0, ddof=1), *interval(resampled, resampling.confidence), strict=True)
     differences = [Estimate(*map(float, row)) for row in bars]
     scores = map(ScoreComparison, estimates_a, estimates_b, differences, p_bootstrap, p_randomisation)
+    ours, theirs = (np.mean([metric.per_example(seed) for seed in seeds], axis=0) for seeds in (a, b))  # [N, M]
     return Comparison(
-        dict(zip(metric.names, scores, strict=True)),
-        metric.per_example(a) - metric.per_example(b),
-        f"{metric.signature}|{resampling.signature}",
+        dict(zip(metric.names, scores, strict=True)), ours - theirs, f"{metric.signature}|{resampling.signature}"
     )
 
 
@@ -87,13 +102,32 @@ def _p_value(under_null: Array, observed: Array) -> list[float]:
     return [float((1 + count) / (1 + len(under_null))) for count in hits]
 
 
+def p_text(p: float, resamples: int) -> str:
+    """A p-value for people: "= 0.021", or "≤ 0.001" at the floor 1 / (1 + R), as it may be any smaller one there."""
+    if p > 1 / (1 + resamples):
+        return "< 0.001" if p < 0.001 else f"= {p:.3f}" if p < 0.1 else f"= {p:.2f}"
+    digits = 1 + math.ceil(math.log10(1 + resamples))  # for two that are not 0
+    bound = -(-(10**digits) // (1 + resamples)) / 10**digits  # rounded up, so that it is one
+    return f"≤ {bound:.{digits}f}".rstrip("0")
+
+
 def _swapped_differences(metric: Metric, a: Array, b: Array, resampling: Resampling) -> Array:
-    """Differences after random swaps: A' = B + swaps @ (A - B), B' = A - swaps @ (A - B).  [R, M]"""
+    """Differences after random swaps: A' = B + swaps @ (A - B), B' = A - swaps @ (A - B).  [R, M]
+
+    The k-th seed of A swaps with the k-th of B, on the same examples for all k. A system of fewer seeds begins again
+    with its first, up to the least common multiple of both numbers: so every seed counts as often as the others of its
+    system, no swap gives the observed difference, and all swaps give its negative. With equal numbers of seeds the test
+    is exact if the systems can be exchanged. For a metric that is a mean over examples any pairing of seeds gives
+    the same, the test on each example's mean over seeds.
+    """
+    turns = np.arange(math.lcm(len(a), len(b)))
+    a, b = a[turns % len(a)], b[turns % len(b)]  # [L, N, S]
+    count, difference = a.shape[1], a - b
     parts = []
-    for kept in _coins(len(a), resampling):  # [chunk, N]
-        moved = kept @ (a - b)  # [chunk, S]
-        ours, theirs = b.sum(axis=0) + moved, a.sum(axis=0) - moved
-        parts.append(metric.aggregate(ours, len(a)) - metric.aggregate(theirs, len(a)))
+    for kept in _coins(count, resampling):  # [chunk, N]
+        moved = kept @ difference  # [L, chunk, S]
+        ours, theirs = b.sum(axis=1, keepdims=True) + moved, a.sum(axis=1, keepdims=True) - moved
+        parts.append(mean_scores(metric, ours, count) - mean_scores(metric, theirs, count))
     return np.concatenate(parts)
 
 

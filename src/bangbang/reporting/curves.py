@@ -7,8 +7,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bangbang.reporting.names import NAMES
-from bangbang.reporting.results import Results, Row
+from bangbang.reporting.results import NAMES, Results, Row
 
 # distinct for the colour-blind (Okabe and Ito), and by marker where there is no colour
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")

@@ -5,7 +5,8 @@ const decimals = (score) => (score === "cider-d" ? 3 : 2);
 const shown = (score, value) => plain(value, decimals(score));
 const gained = (score, value) => signed(value, decimals(score));
 const scoreName = (score) => record.names[score];
-const pValue = (p) => (p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(p < 0.1 ? 3 : 2)}`);
+/* At the floor of so many resamples, p may be any smaller one. */
+const pValue = (p) => (p <= 1 / (1 + results.resamples) ? `p ${record.least_p}` : p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(p < 0.1 ? 3 : 2)}`);
 const whole = (value) => Math.round(value).toLocaleString("en");
 const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 

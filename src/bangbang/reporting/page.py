@@ -6,10 +6,10 @@ from importlib import resources
 
 from bangbang.explanation.page import SCRIPTS, STYLES, fill
 from bangbang.metrics import Metric
+from bangbang.metrics.comparison import p_text
 from bangbang.reporting.examples import browser_record, dup_record
 from bangbang.reporting.figures import spg_figures
-from bangbang.reporting.names import NAMES
-from bangbang.reporting.results import Results
+from bangbang.reporting.results import NAMES, Results
 from bangbang.reporting.rows import Group
 from bangbang.reporting.verdict import verdict
 
@@ -26,6 +26,7 @@ def page(results: Results, groups: Sequence[Group], metric: Metric) -> str:
     record = {
         "results": thinned(results).plain(),
         "names": NAMES,
+        "least_p": p_text(0, results.resamples),
         "answer": verdict(results)._asdict(),
         "dup": dup_record(groups, metric, results.main),
         "browser": browser_record(groups, metric, results.main),

@@ -17,7 +17,7 @@ from bangbang.reporting.results import Results
 from bangbang.reporting.rows import Group, check_comparable, group, rows
 from bangbang.reporting.task_metric import main_score, metric_of
 from bangbang.training import Run
-from bangbang.training.scoring import scorer_for
+from bangbang.training.scoring import RESAMPLING, scorer_for
 
 RESULTS, CURVES, PAGE = "results.json", "curves.svg", "report.html"
 
@@ -65,6 +65,7 @@ def results_of(
         main=main_score(metric),
         scores=list(metric.names),
         examples=len(first.sources),
+        resamples=RESAMPLING.resamples,
         rows=rows(groups, metric, baselines),
         baselines=baselines,
         corpus={"name": config.data.corpus, "fingerprint": first.corpus},

@@ -5,7 +5,18 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bangbang.metrics.comparison import p_text
 from bangbang.reporting.history import Point
+
+NAMES = {
+    "rouge-1": "ROUGE-1",
+    "rouge-2": "ROUGE-2",
+    "rouge-l": "ROUGE-L",
+    "cider-d": "CIDEr-D",
+    "coco-rouge-l": "ROUGE-L (coco)",
+    "bleu-4": "BLEU-4",
+}
+"""How scores are written for people."""
 
 
 @dataclass(frozen=True)
@@ -14,7 +25,7 @@ class Score:
 
     value: float
     standard_error: float
-    """By resampling examples, each with its mean over seeds."""
+    """By resampling examples, each for all seeds."""
     low: float
     high: float
     spread: float | None
@@ -90,6 +101,8 @@ class Results:
     """The score that the task is judged by."""
     scores: list[str]
     examples: int
+    resamples: int
+    """Of the examples, for error bars and tests: no p-value is below 1 / (1 + resamples)."""
     rows: list[Row]
     baselines: list[str]
     """Labels that rows are compared with, as far as there are such rows."""
@@ -103,6 +116,10 @@ class Results:
 
     def row(self, label: str) -> Row:
         return next(row for row in self.rows if row.label == label)
+
+    def p_text(self, difference: Difference) -> str:
+        """ "p = 0.021", by approximate randomisation."""
+        return f"p {p_text(difference.p_randomisation, self.resamples)}"
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -1,10 +1,10 @@
 """Rows of the table from evaluations: runs of one label are averaged over seeds and compared with the baselines.
 
-An example's statistics are averaged over a row's seeds first; error bars and paired tests then resample, or swap,
-examples. They so answer whether the difference would hold on other test examples; what another seed would give is told
-by the spread over seeds.
+A row's score is the mean of its seeds' corpus scores. Error bars and paired tests resample, or swap, examples, each for
+all seeds together. They so answer whether the difference would hold on other test examples; what another seed would
+give is told by the spread over seeds.
 
-Shapes: N examples, S statistics.
+Shapes: K seeds, N examples, S statistics.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def check_comparable(runs: Sequence[LabelledRun]) -> None:
 
 def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> list[Row]:
     sides = [{each.label: [member.sides[side] for member in each.members] for each in groups} for side in (0, 1)]
-    statistics = [{label: mean_statistics(outputs) for label, outputs in side.items()} for side in sides]
+    statistics = [{label: statistics_of(outputs) for label, outputs in side.items()} for side in sides]
     return [
         Row(
             label=each.label,
@@ -82,9 +82,9 @@ def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> l
     ]
 
 
-def mean_statistics(outputs: Sequence[Outputs]) -> Array:
-    """Each example's statistics, the mean over seeds.  [N, S]"""
-    return np.asarray(np.mean([each.statistics for each in outputs], axis=0))
+def statistics_of(outputs: Sequence[Outputs]) -> Array:
+    """Each seed's statistics of each example.  [K, N, S]"""
+    return np.stack([each.statistics for each in outputs])
 
 
 def side_of(
@@ -108,7 +108,7 @@ def scores_of(outputs: Sequence[Outputs], statistics: Array, metric: Metric) -> 
         values = [each.scores[name].value for each in outputs]
         spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
         assert bars.standard_error is not None and bars.low is not None and bars.high is not None
-        found[name] = Score(float(np.mean(values)), bars.standard_error, bars.low, bars.high, spread)
+        found[name] = Score(bars.value, bars.standard_error, bars.low, bars.high, spread)
     return found
 
 

@@ -7,8 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bangbang.reporting.names import NAMES, p_value
-from bangbang.reporting.results import Results, Row, Score
+from bangbang.reporting.results import NAMES, Results, Row, Score
 from bangbang.training.scoring import shown
 
 LABEL, NUMBER = 9, 7  # columns that a name and a number need
@@ -64,7 +63,7 @@ def difference(results: Results, row: Row, label: str) -> str:
     main = found[results.main]
     sign = "+" if main.value >= 0 else "-"
     # one word, so that a narrow cell breaks before it
-    p = p_value(main.p_randomisation).replace(" ", "")
+    p = results.p_text(main).replace(" ", "")
     return f"{sign}{shown(results.main, abs(main.value))} {p}"
 
 

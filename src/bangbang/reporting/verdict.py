@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bangbang.reporting.names import NAMES, p_value
-from bangbang.reporting.results import Difference, Results, Row
+from bangbang.reporting.results import NAMES, Difference, Results, Row
 from bangbang.training.scoring import shown
 
 SURE, ALMOST_SURE = 0.01, 0.05
@@ -90,14 +89,14 @@ class Teller:
             found = self.rival.with_dup.against[self.best.label][self.results.main]
             yield (
                 f"The best other row, {self.rival.label}, has {self.number(self.value(self.rival))}: "
-                f"{self.signed(found.value)}, {p_value(found.p_randomisation)}; {sureness(found)}."
+                f"{self.signed(found.value)}, {self.results.p_text(found)}; {sureness(found)}."
             )
         yield from self.remarks()
 
     def compared(self, found: Difference, than: str, value: float) -> str:
         return (
             f"That is {self.number(found.value)} {than} {self.number(value)}, with 95% confidence between "
-            f"{self.signed(found.low)} and {self.signed(found.high)} ({p_value(found.p_randomisation)}): "
+            f"{self.signed(found.low)} and {self.signed(found.high)} ({self.results.p_text(found)}): "
             f"{sureness(found)}."
         )
 
@@ -115,7 +114,7 @@ class Teller:
         score = self.best.with_dup.scores[self.results.main]
         yield f"{self.number(score.value)} ±{self.number(score.standard_error)}", f"{self.score} of {self.best.label}"
         for label, found in self.over.items():
-            yield self.signed(found.value), f"over {label}, {p_value(found.p_randomisation)}"
+            yield self.signed(found.value), f"over {label}, {self.results.p_text(found)}"
         yield f"{self.results.examples:,}", "test examples"
         seeds = {seed for row in self.results.rows for seed in row.seeds}
         yield str(sum(len(row.runs) for row in self.results.rows)), f"trainings, {count_of(len(seeds), 'seed')}"

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from bangbang.errors import InputError
-from bangbang.files import read_json, whole_folder
+from bangbang.files import read_json, way_out, whole_folder
 from bangbang.training.tensors import check_finite, check_header, read_tensors
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
@@ -40,6 +40,8 @@ class Progress(NamedTuple):
     """Steps that changed nothing because loss or gradient was not finite."""
     skipped_in_a_row: int = 0
     validations: int = 0
+    validated_step: int = 0
+    """Step of the last validation."""
 
     @property
     def has_best(self) -> bool:
@@ -94,7 +96,7 @@ def save(
     except (OSError, SafetensorError) as error:
         raise InputError(
             f"{target}: cannot be written ({error}); earlier checkpoints are as they were; "
-            "make room, then go on with --resume"
+            f"{way_out(error, 'go on with --resume')}"
         ) from None
     return target
 

@@ -19,6 +19,7 @@ from bangbang.config import Config, Leg, leg_label
 from bangbang.contracts import Batch, Diagnostics, Objective
 from bangbang.data import Corpus, prepare
 from bangbang.errors import InputError
+from bangbang.files import way_out
 from bangbang.locks import locked
 from bangbang.randomness import seed_for
 from bangbang.tasks import quick
@@ -75,7 +76,7 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
             return Trainer(run or Run.elsewhere(folder, config, corpus), corpus, accelerator).run_to_the_end()
         except OSError as error:
             raise InputError(
-                f"{folder}: {error}; what was saved is whole; make room, then go on with --resume"
+                f"{folder}: {error}; what was saved is whole; {way_out(error, 'go on with --resume')}"
             ) from None
 
 
@@ -191,11 +192,22 @@ class Trainer:
                 if last or self.progress.step % limits.validate_every == 0:
                     self.validate()
                     self.save()
+            if not interrupted:
+                self.judge_last_steps(interval)
             if self.saved != self.progress.step:
                 self.save()
         if self.journal:
             self.journal.close()
         return Outcome(self.run, self.progress, interrupted, self.ranks.is_main)
+
+    def judge_last_steps(self, interval: Interval) -> None:
+        """Validate where a budget other than steps has ended a run, unless that was just done."""
+        if self.progress.validated_step == self.progress.step:
+            return
+        if interval.losses:
+            self.log(interval)
+        self.validate()
+        self.save()
 
     def greeting(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
@@ -275,6 +287,7 @@ class Trainer:
             best_score=scores[metric] if better else self.progress.best_score,
             validations_since_best=0 if better else self.progress.validations_since_best + 1,
             validations=self.progress.validations + 1,
+            validated_step=step,
         )
         self.monitor.report(self.progress, scores, better)
         if self.journal:

@@ -50,7 +50,7 @@ class TrainingSettings(Settings):
     max_steps: int = 10_000_000
     """Steps at most; stages that have more are cut short."""
     max_minutes: float = 0.0
-    """Wall-clock budget; 0 means none."""
+    """Wall-clock budget; 0 means none. The last validation comes after it."""
     validate_every: int = 5_000
     """Steps between two validations, each followed by a checkpoint."""
     checkpoint_minutes: float = 10.0
