@@ -77,7 +77,7 @@ class Config:
     stages: tuple[StageSettings, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.task is None:
+        if typing.cast(TaskSettings | None, self.task) is None:
             object.__setattr__(self, "task", default_task(self.model))
         if self.task.reads != self.model.reads:
             raise InputError(
@@ -150,16 +150,20 @@ def read(path: Path | str, settings: Sequence[str] = (), old: bool = False) -> C
     `old` leaves out what other kinds own, if the file does not say which version wrote it: versions before 0.2 wrote
     the settings of all kinds into one table.
     """
-    path = Path(path)
+    table = read_table(Path(path))
+    if old and "version" not in table:
+        table, _ = without_others(table)
+    return override(build(table, str(path)), settings)
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """A TOML file as it is."""
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such config file") from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from None
-    if old and "version" not in table:
-        table, _ = without_others(table)
-    return override(build(table, str(path)), settings)
 
 
 def without_others(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -225,7 +229,7 @@ def plain(config: Config) -> dict[str, Any]:
 
 def plain_table(settings: Settings) -> dict[str, Any]:
     values = {key: list(value) if isinstance(value, tuple) else value for key, value in vars_of(settings).items()}
-    return {"kind": settings.kind, **values} if has_kind_key(type(settings)) else values
+    return {"kind": settings.kind, **values} if isinstance(settings, KindSettings) and has_kind_key(settings) else values
 
 
 def vars_of(settings: Settings) -> dict[str, Any]:
@@ -236,9 +240,9 @@ def plain_stage(stage: StageSettings) -> dict[str, Any]:
     return {key: dict(value) if isinstance(value, Mapping) else value for key, value in vars_of(stage).items() if value}
 
 
-def has_kind_key(kind: type[Settings]) -> bool:
+def has_kind_key(settings: KindSettings) -> bool:
     """Whether `kind` chooses the dataclass; in [data] the corpus does."""
-    return issubclass(kind, KindSettings) and not issubclass(kind, CorpusSettings)
+    return not isinstance(settings, CorpusSettings)
 
 
 def dumps(config: Config) -> str:
@@ -314,14 +318,12 @@ def build(table: Mapping[str, Any], where: str) -> Config:
     for key in table:
         if key not in known:
             raise InputError(f"{where}: unknown key {key!r}{suggestion(key, known)}")
-    tables = {
-        name: convert(table[name], base, f"{where}: {name}") for name, base in bases().items() if name in table
-    }
+    tables = {name: convert(table[name], base, f"{where}: {name}") for name, base in bases().items() if name in table}
     stages = table.get("stages", [])
     if not isinstance(stages, list):
         raise InputError(f"{where}: stages: expected a list of tables, each under [[stages]]")
     built = tuple(convert(stage, StageSettings, f"{where}: stages, number {n + 1}") for n, stage in enumerate(stages))
-    config = Config(**tables, stages=built)  # type: ignore[arg-type]
+    config = Config(**tables, stages=built)
     config.legs  # noqa: B018  # a stage's tables are checked here
     return config
 
@@ -353,7 +355,7 @@ def convert_table(value: Any, base: type[Settings], where: str) -> Settings:
     kind: type[Settings] = base
     if issubclass(base, KindSettings):
         kind = chosen(base, value, where)
-        if has_kind_key(kind):
+        if not issubclass(kind, CorpusSettings):
             value = {key: entry for key, entry in value.items() if key != "kind"}
     hints = get_type_hints(kind)
     fields = registry.fields_of(kind)

@@ -242,7 +242,7 @@ class Proposal(NamedTuple):
     features: Tensor  # [N, D] the model's features before z_t
     coefficients: Tensor  # [N] or [N, K] the loss weight of z_t
     diagnostics: Diagnostics
-    count: float | None = None
+    divisor: float | None = None
     """What the sum of the losses is divided by; None means the number of positions."""
 
 

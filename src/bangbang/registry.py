@@ -11,7 +11,7 @@ A name in a config only ever finds what is installed. Nothing is imported from a
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -132,9 +132,9 @@ def fields_of(kind: type[Any]) -> list[str]:
     return [field.name for field in dataclasses.fields(kind)]
 
 
-def everything(groups: Iterable[str] = tuple(name for name in HOMES if name not in CLOSED)) -> Iterator[tuple[str, Kind]]:
+def everything() -> Iterator[tuple[str, Kind]]:
     """Every kind of every group, a guest that cannot be loaded with why."""
-    for group in groups:
+    for group in (name for name in HOMES if name not in CLOSED):
         for name, kind in built_in(group).items():
             yield group, Kind(name, OURS, kind)
         for point in guests(group):

@@ -14,7 +14,6 @@ examples:
 
 import argparse
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     named = [*arguments.set, *(["data.cache="] if arguments.out else []), *(["data.path="] if arguments.path else [])]
     may_make = config.may_make_corpus(options, Path(arguments.corpus), named)
-    corpus = prepare(options.data, options.vocabulary, may_make=may_make)
+    corpus = prepare(options.data, options.vocabulary, options.source_vocabulary, may_make=may_make)
     pairs = examples(corpus, arguments.show) if arguments.show > 0 else []
     if arguments.json:
         shown = {"examples": pairs} if arguments.show > 0 else {}
@@ -63,25 +62,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def chosen(arguments: argparse.Namespace) -> config.Config:
     """The options that the command line names."""
-    changes: dict[str, Any] = {}
+    changes = {"path": arguments.path, "cache": arguments.out}
+    given = [
+        f"data.{key}={json.dumps(value, ensure_ascii=False)}" for key, value in changes.items() if value is not None
+    ]
     if arguments.corpus.endswith(".toml"):
-        options = config.read(arguments.corpus, arguments.set)
-    else:
-        options = config.override(config.Config(), arguments.set)
-        changes["corpus"] = arguments.corpus
-    if arguments.path is not None:
-        changes["path"] = arguments.path
-    if arguments.out is not None:
-        changes["cache"] = arguments.out
-    return replace(options, data=replace(options.data, **changes))
+        return config.read(arguments.corpus, [*arguments.set, *given])
+    corpus = f"data.corpus={json.dumps(arguments.corpus, ensure_ascii=False)}"
+    return config.override(config.Config(), [corpus, *arguments.set, *given])
 
 
 def examples(corpus: "Corpus", count: int) -> list[dict[str, Any]]:
     """Pairs from all over the training split."""
-    from bangbang.data import spread
-
     split = corpus.split("train")
-    rows = spread(len(split), count)
+    rows = split.spread(count)
     texts = zip(split.sources(rows), split.references(rows), strict=True)
     return [{"source": source, "targets": targets} for source, targets in texts]
 

@@ -23,7 +23,7 @@ from bangbang.cli.generate import add_decoding_arguments, decoding_config
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from bangbang.config import DecodingConfig
+    from bangbang.decoding.settings import DecodingSettings
     from bangbang.training.evaluation import Decoded
 
 
@@ -38,11 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the scores as JSON")
 
 
-def systems(base: "DecodingConfig", side_by_side: bool) -> dict[str, "DecodingConfig"]:
+def systems(base: "DecodingSettings", side_by_side: bool) -> dict[str, "DecodingSettings"]:
     """What is decoded, by name."""
-    from bangbang.config import DecodingConfig
 
-    def named(config: DecodingConfig) -> str:
+    def named(config: "DecodingSettings") -> str:
         method = f"beam {config.beam_size}" if config.method == "beam" else config.method
         return f"{method}{' +DUP' if config.dup else ''}"
 
@@ -55,9 +54,8 @@ def systems(base: "DecodingConfig", side_by_side: bool) -> dict[str, "DecodingCo
 def run(arguments: argparse.Namespace) -> int:
     from bangbang.errors import InputError
     from bangbang.files import check_place, write_whole
+    from bangbang.tasks import signature, with_errors
     from bangbang.training import Run
-    from bangbang.training.evaluation import headline_words, lead_words
-    from bangbang.training.scoring import scorer_for
 
     opened = Run.open(arguments.run_folder)
     checkpoint = opened.checkpoint(arguments.checkpoint)
@@ -67,13 +65,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         check_place(arguments.out)
     corpus = opened.corpus()
-    split, scorer = corpus.split(arguments.split), scorer_for(opened.config)
+    split, metric = corpus.split(arguments.split), opened.task.metric
     decoded = decode_all(opened, split, chosen, arguments)
     last = list(decoded.values())[-1]
-    scores = {name: scorer.with_errors(each.outputs, each.references) for name, each in decoded.items()}
-    if not split.has_images:
-        words = headline_words(corpus.split("train"))
-        scores[f"lead {words} words"] = scorer.with_errors(lead_words(last.sources, words), last.references)
+    outputs = {name: each.outputs for name, each in decoded.items()}
+    outputs |= opened.task.baselines(corpus.split("train"), last.sources)
+    scores = {name: with_errors(metric, texts, last.references) for name, texts in outputs.items()}
     if arguments.out:
         write_whole(arguments.out, "".join(output + "\n" for output in last.outputs))
     result = {
@@ -82,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         "split": arguments.split,
         "examples": len(last.sources),
         "caveat": opened.caveat,
-        "signature": scorer.signature,
+        "signature": signature(metric),
         "scores": {name: {metric: each._asdict() for metric, each in row.items()} for name, row in scores.items()},
     }
     if arguments.json:
@@ -101,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def decode_all(
-    opened: Any, split: Any, chosen: dict[str, "DecodingConfig"], arguments: argparse.Namespace
+    opened: Any, split: Any, chosen: dict[str, "DecodingSettings"], arguments: argparse.Namespace
 ) -> dict[str, "Decoded"]:
     """The outputs of every way of decoding, with a progress bar."""
     from rich.console import Console
@@ -128,7 +125,7 @@ def decode_all(
 def table(result: dict[str, Any]) -> "RenderableType":
     from rich.table import Table
 
-    from bangbang.training.scoring import shown
+    from bangbang.tasks import shown
 
     grid = Table(
         title=f"{result['run']}, {result['checkpoint']}: {result['split']}, {result['examples']:,} examples",

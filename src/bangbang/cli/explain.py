@@ -89,7 +89,7 @@ def explain_trace(subject: "Subject", arguments: argparse.Namespace) -> tuple[di
     from bangbang.explanation.record import trace_record
     from bangbang.explanation.terminal import trace_table
 
-    settings = bang_bang(subject.run.config.objective, subject.step, arguments.p_drop)
+    settings = bang_bang(subject.leg.objective, subject.step, arguments.p_drop)
     found = trace(subject, settings, arguments.seed)
     record = trace_record(subject, settings, found, arguments.seed)
     if arguments.html:
@@ -120,7 +120,7 @@ def draw_with_progress(subject: "Subject", arguments: argparse.Namespace) -> lis
     from bangbang.explanation import draw_targets
     from bangbang.explanation.methods import Methods
 
-    methods = Methods.of(subject.run.config.objective, subject.step, arguments.p_drop, arguments.weight)
+    methods = Methods.of(subject.leg.objective, subject.step, arguments.p_drop, arguments.weight)
     drawing = draw_targets(subject, methods, arguments.samples, arguments.seed)
     return list(
         track(

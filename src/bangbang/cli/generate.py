@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bangbang.config import DecodingConfig
     from bangbang.decoding import Hypothesis
+    from bangbang.decoding.settings import DecodingSettings
 
 LINES_AT_ONCE = 1024
 
@@ -63,7 +63,7 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, metavar="B", help="lines decoded together")
 
 
-def decoding_config(config: "DecodingConfig", arguments: argparse.Namespace) -> "DecodingConfig":
+def decoding_config(config: "DecodingSettings", arguments: argparse.Namespace) -> "DecodingSettings":
     """The run's decoding settings, changed by the options given."""
     from dataclasses import fields, replace
 
@@ -104,13 +104,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.html or arguments.encoder or len(arguments.runs) > 1:
         raise InputError("--html, --encoder and several runs are for images: add --image FILE")
     run_folder = Run.open(arguments.runs[0])
-    if run_folder.image_features:
+    if run_folder.task.reads != "tokens":
         raise InputError(f"{run_folder.folder}: reads images, not text: add --image FILE")
     decoding = decoding_config(run_folder.config.decoding, arguments)
     model, data = run_folder.load_model(arguments.checkpoint), run_folder.config.data
     number = 0
     for lines in windows(read_lines(), LINES_AT_ONCE):
-        ids = [tokens[: data.max_source_length] for tokens in run_folder.vocabulary.encode_batch(lines)]
+        ids = run_folder.encode_sources(lines)
         found = generate(
             model, ids, decoding, data.max_target_length, arguments.nbest, arguments.seed, first_line=number
         )

@@ -141,8 +141,7 @@ def names(runs: "Sequence[Run]") -> list[str]:
 
 def method(run: "Run") -> str:
     """How a run was trained, in a word or two."""
-    objective = run.config.objective
-    return f"{objective.kind} p_drop={objective.p_drop:g}" if objective.kind == "bbspg" else objective.kind
+    return run.config.label
 
 
 def write(pictures: list[Picture], runs: "list[Run]", said: list[list[Said]], arguments: argparse.Namespace) -> None:

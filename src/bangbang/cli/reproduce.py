@@ -23,18 +23,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bangbang.errors import InputError
+from bangbang.reproduction.budgets import BUDGETS, tasks
 
 if TYPE_CHECKING:
     from bangbang.reproduction import Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("task", choices=("headlines", "captions"))
+    parser.add_argument("task", choices=tasks())
     parser.add_argument(
         "--corpus", default="", help="docstrings, debian, shapes, or a PATH (default: the budget's own)"
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], metavar="N", help="default 1")
-    parser.add_argument("--budget", choices=("small", "medium", "paper"), default="small", help="default small")
+    parser.add_argument("--budget", choices=BUDGETS, default="small", help="default small")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="default runs/TASK-CORPUS-BUDGET")
     parser.add_argument("--jobs", type=int, metavar="N", help="trainings at a time (default: one for each core)")
     parser.add_argument("--methods", nargs="+", default=[], metavar="NAME", help="only these rows; --dry-run names all")
@@ -74,7 +75,7 @@ def carry_out(plan: "Plan", jobs: int, arguments: argparse.Namespace) -> int:
     from bangbang.files import write_whole
     from bangbang.reproduction import Crew, check_unchanged
 
-    corpus = prepare(plan.config.data, plan.config.vocabulary)
+    corpus = prepare(plan.config.data, plan.config.vocabulary, plan.config.source_vocabulary)
     check_unchanged(plan, corpus.fingerprint)
     write_whole(plan.out / "config.toml", configs.dumps(plan.config))
     crew = Crew(plan, jobs)

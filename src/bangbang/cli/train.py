@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     start = [f"training.init={json.dumps(str(arguments.init))}"] if arguments.init else []
     config = configs.read(path, [*arguments.set, *start])
 
+    from bangbang.tasks import shown
     from bangbang.training import train
-    from bangbang.training.scoring import shown
     from bangbang.training.stopping import end_with_parent
 
     if arguments.end_with_parent:
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"run": str(outcome.run.folder), "interrupted": outcome.interrupted, **progress._asdict()}))
         return 0
-    metric = config.training.metric
+    metric = config.metric
     print(f"{outcome.run.folder}: step {progress.step}, {progress.seconds / 60:.1f} minutes of training")
     if progress.has_best:
         print(f"best validation {metric} {shown(metric, progress.best_score)} at step {progress.best_step}")

@@ -59,14 +59,14 @@ def reader(path: Path, features: str = "", held_out: int = 0) -> Reader:
     album = read_album(path, files, held_out)
     table = feature_table(path if path.is_dir() else path.parent, features)
     matched, drops = with_features(album, table)
-    made_from = [identity(file) for file in files] or f"{stable_hash(repr(matched)):016x}"
-    features = [identity(table.path), identity(table.folder / "names.txt")]
+    made_from: object = [identity(file) for file in files] or f"{stable_hash(repr(matched)):016x}"
+    feature_files = [identity(table.path), identity(table.folder / "names.txt")]
     given = sorted({image.split or "train" for image in matched})
     if "train" not in given:
         raise InputError(f"{path}: no image for training; its splits are {', '.join(given)}")
     splits = {split: section(matched, split, drops if split == "train" else Counter()) for split in given}
     name = path.resolve().name if path.is_dir() else path.name.split(".")[0]
-    made = {"kind": "captions", "captions": made_from, "features": features, "held_out": held_out}
+    made = {"kind": "captions", "captions": made_from, "features": feature_files, "held_out": held_out}
     return Reader(name, made, splits, table, synthetic=all(image.name.startswith(DRAWN) for image in matched))
 
 

@@ -20,9 +20,7 @@ class BeamSearch(Generic[State]):
     A hypothesis that ends in `</s>` leaves the beam; an input is done when K have ended, or at the longest length.
     """
 
-    def __init__(
-        self, model: Model[State], state: State, beam: int, max_length: int, config: DecodingSettings
-    ) -> None:
+    def __init__(self, model: Model[State], state: State, beam: int, max_length: int, config: DecodingSettings) -> None:
         inputs, device = state.rows, state.device
         self.model, self.beam, self.max_length, self.config = model, beam, max_length, config
         self.finished: list[list[Hypothesis]] = [[] for _ in range(inputs)]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bangbang.data import Split
 from bangbang.contracts import Sources
+from bangbang.data import Split
 from bangbang.errors import InputError
 from bangbang.training import Run
 

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bangbang.config import Leg
 from bangbang.decoding import generate
 from bangbang.decoding.generation import collate
 from bangbang.errors import InputError
-from bangbang.config import Leg
 from bangbang.explanation.example import Example
 from bangbang.models import InputDecoder
 from bangbang.rewards import Sum, repeat

@@ -13,8 +13,8 @@ from torch import Tensor
 from bangbang.explanation.methods import Methods
 from bangbang.explanation.subject import Subject
 from bangbang.objectives import Raml, Sampling, draw
-from bangbang.objectives.reward_augmented import hamming_targets, reward_targets
 from bangbang.objectives.policy_gradients import Guides, bang_bang_weights
+from bangbang.objectives.reward_augmented import hamming_targets, reward_targets
 from bangbang.randomness import seed_for
 from bangbang.rewards import repeat
 from bangbang.symbols import EOS, PAD

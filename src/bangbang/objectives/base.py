@@ -31,7 +31,7 @@ class BaseObjective:
         """The proposal with what its losses are divided by."""
         sequences = proposal.diagnostics.samples
         counts = {"sequences": sequences, "constant": sequences * self.max_length}
-        return proposal._replace(count=counts.get(self.settings.normalizer, len(proposal.tokens)))
+        return proposal._replace(divisor=counts.get(self.settings.normalizer, len(proposal.tokens)))
 
 
 class RewardedObjective(BaseObjective):

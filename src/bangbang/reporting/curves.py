@@ -7,7 +7,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bangbang.reporting.results import NAMES, Results, Row
+from bangbang.reporting.results import Results, Row
+from bangbang.tasks import title
 
 # distinct for the colour-blind (Okabe and Ito), and by marker where there is no colour
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -34,7 +35,7 @@ def draw(axes: Axes, rows: Sequence[Row], score: str) -> None:
         marker, colour = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
         axes.plot(steps, values, marker=marker, color=colour, markersize=4, linewidth=1.4, label=row.label)
     axes.set_xlabel("training steps")
-    axes.set_ylabel(f"validation {NAMES[score]}")
+    axes.set_ylabel(f"validation {title(score)}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small")
 

@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bangbang.config import DecodingConfig
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
 from bangbang.files import read_json, refuse_links, write_whole
 from bangbang.metrics import Estimate, Metric, estimates
 from bangbang.metrics.metric import Array
-from bangbang.reporting.task_metric import metric_of
+from bangbang.tasks import RESAMPLING, signature
 from bangbang.training import Run
 from bangbang.training.checkpoint import MODEL, STATE
 from bangbang.training.evaluation import decode_run
-from bangbang.training.scoring import RESAMPLING, scorer_for
 
 FORMAT = 1  # of test.json; raised when its meaning changes
 KEPT = "test.json"
@@ -71,7 +70,7 @@ def evaluate(run: LabelledRun, progress: Callable[[int], None] = lambda lines: N
     """
     opened = Run.open(run.folder)
     checkpoint = opened.checkpoint("best")
-    metric = metric_of(scorer_for(opened.config))
+    metric = opened.task.metric
     identity = identity_of(opened, checkpoint, metric)
     kept = read_kept(run, identity, metric)
     if kept is None:
@@ -89,7 +88,7 @@ def lines_to_decode(run: LabelledRun) -> int:
     return 2 * rows if isinstance(rows, int) else 0
 
 
-def ways(opened: Run) -> list[DecodingConfig]:
+def ways(opened: Run) -> list[DecodingSettings]:
     """Greedy with DUP, and without."""
     return [replace(opened.config.decoding, method="greedy", dup=dup) for dup in (True, False)]
 
@@ -105,7 +104,7 @@ def identity_of(opened: Run, checkpoint: Path, metric: Metric) -> dict[str, Any]
         "corpus": opened.corpus_facts.get("fingerprint"),
         "lengths": [data.max_source_length, data.max_target_length],
         "decoding": [dataclasses.asdict(way) for way in ways(opened)],
-        "signature": metric.signature,
+        "signature": signature(metric),
     }
 
 
@@ -125,7 +124,7 @@ def decode(
         run,
         checkpoint.name,
         corpus.fingerprint,
-        metric.signature,
+        signature(metric),
         done[0].sources,
         done[0].references,
         *(score(texts=each.outputs) for each in done),
@@ -179,7 +178,7 @@ def read_kept(run: LabelledRun, identity: Mapping[str, Any], metric: Metric) -> 
             return None
     except (InputError, LookupError, TypeError, ValueError):
         return None  # damaged, or of another version
-    return Evaluation(run, identity["checkpoint"], identity["corpus"], metric.signature, sources, references, *sides)
+    return Evaluation(run, identity["checkpoint"], identity["corpus"], signature(metric), sources, references, *sides)
 
 
 def are_texts(found: Any) -> bool:

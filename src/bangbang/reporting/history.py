@@ -8,7 +8,7 @@ from typing import Any
 
 from bangbang.config import Config
 from bangbang.errors import InputError
-from bangbang.training.scoring import scorer_for
+from bangbang.tasks import task_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class History:
 
 
 def read_history(folder: Path, config: Config) -> History:
-    path, names = folder / "metrics.jsonl", scorer_for(config).names
+    path, names = folder / "metrics.jsonl", task_of(config).metric.names
     lines = read_lines(path)
     try:
         validations = [

@@ -10,7 +10,6 @@ from bangbang.errors import InputError
 from bangbang.reporting.evaluation import LabelledRun
 from bangbang.training import Run
 
-NAMES = {"mle": "MLE", "raml": "RAML", "pg": "PG", "spg": "SPG W={weight:g}", "bbspg": "SPG {p_drop:g}"}
 # settings in which two runs of one row may differ
 APART = {"training.seed", "training.init", "data.cache"}
 
@@ -32,23 +31,15 @@ def label_runs(folders: Sequence[Path]) -> list[LabelledRun]:
 
 def name_of(config: Config) -> str:
     """ "MLE", "SPG 0.4", "SPG 0.4 late + Length", or with where it started, "PG from MLE"."""
-    objective = config.objective
-    name = NAMES[objective.kind].format(weight=objective.reward_weight, p_drop=objective.p_drop)
-    if objective.kind == "bbspg":
-        name += (" late" if objective.p_drop_delay else "") + (" rising" if objective.p_drop_rise else "")
-    if objective.kind in ("pg", "spg", "bbspg"):
-        name += " + Length" if config.reward.length else ""
-        name += " + Ends" if objective.ends == "reference" and objective.kind != "pg" else ""
-    return f"{name} from {origin(Path(config.training.init))}" if config.training.init else name
+    return f"{config.label} from {origin(Path(config.training.init))}" if config.training.init else config.label
 
 
 def origin(run: Path) -> str:
     """What kind of run this is, or its name where it has gone."""
     try:
-        config = configs.read(run / "config.toml")
+        return configs.read(run / "config.toml", old=True).label
     except InputError:
         return run.name
-    return NAMES[config.objective.kind].format(weight=config.objective.reward_weight, p_drop=config.objective.p_drop)
 
 
 def settings(config: Config) -> dict[str, Any]:
@@ -63,5 +54,5 @@ def settings(config: Config) -> dict[str, Any]:
 def told_apart(kind: dict[str, Any], same_label: Sequence[dict[str, Any]]) -> str:
     """The label, and where runs of several kinds have it, the settings in which this one differs from the first."""
     first = same_label[0]
-    others = [f"{key}={value}" for key, value in kind.items() if value != first[key]]
+    others = [f"{key}={value}" for key, value in kind.items() if value != first.get(key)]
     return ", ".join([kind["label"], *others])

@@ -9,9 +9,10 @@ from bangbang.metrics import Metric
 from bangbang.metrics.comparison import p_text
 from bangbang.reporting.examples import browser_record, dup_record
 from bangbang.reporting.figures import spg_figures
-from bangbang.reporting.results import NAMES, Results
+from bangbang.reporting.results import Results
 from bangbang.reporting.rows import Group
 from bangbang.reporting.verdict import verdict
+from bangbang.tasks import title
 
 FILES = resources.files("bangbang.reporting")
 OWN_STYLES = [FILES / "page.css"]
@@ -25,7 +26,7 @@ def page(results: Results, groups: Sequence[Group], metric: Metric) -> str:
     figures = spg_figures(results, groups)
     record = {
         "results": thinned(results).plain(),
-        "names": NAMES,
+        "names": {name: title(name) for name in results.scores},
         "least_p": p_text(0, results.resamples),
         "answer": verdict(results)._asdict(),
         "dup": dup_record(groups, metric, results.main),

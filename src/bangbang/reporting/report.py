@@ -7,17 +7,16 @@ from pathlib import Path
 import torch
 
 from bangbang import __version__
+from bangbang.contracts import Task
 from bangbang.errors import InputError
 from bangbang.files import write_whole
-from bangbang.metrics import Metric
 from bangbang.reporting.curves import curves
 from bangbang.reporting.evaluation import LabelledRun, evaluate
 from bangbang.reporting.page import page
 from bangbang.reporting.results import Results
 from bangbang.reporting.rows import Group, check_comparable, group, rows
-from bangbang.reporting.task_metric import main_score, metric_of
+from bangbang.tasks import RESAMPLING, signature
 from bangbang.training import Run
-from bangbang.training.scoring import RESAMPLING, scorer_for
 
 RESULTS, CURVES, PAGE = "results.json", "curves.svg", "report.html"
 
@@ -38,9 +37,9 @@ def report(
     check_comparable(runs)
     evaluations = [evaluate(run, progress) for run in runs]
     groups = group(evaluations)
-    metric = metric_of(scorer_for(groups[0].configs[0]))
-    results = results_of(groups, metric, title, commands, baseline)
-    content = {RESULTS: results.json(), CURVES: curves(results), PAGE: page(results, groups, metric)}
+    task = Run.open(runs[0].folder).task
+    results = results_of(groups, task, title, commands, baseline)
+    content = {RESULTS: results.json(), CURVES: curves(results), PAGE: page(results, groups, task.metric)}
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in content.items():
@@ -51,25 +50,26 @@ def report(
 
 
 def results_of(
-    groups: Sequence[Group], metric: Metric, title: str, commands: Sequence[str], baseline: Sequence[str]
+    groups: Sequence[Group], task: Task, title: str, commands: Sequence[str], baseline: Sequence[str]
 ) -> Results:
     labels = [each.label for each in groups]
     # where there is none of the baselines, the first row is the one to beat
     baselines = [label for label in baseline if label in labels] or labels[:1]
+    metric = task.metric
     first, config = groups[0].members[0], groups[0].configs[0]
     opened = Run.open(first.run.folder)
     return Results(
         title=title,
-        task="captions" if opened.image_features else "headlines",
+        task=config.task.kind,
         caveat=opened.caveat,
-        main=main_score(metric),
+        main=task.main,
         scores=list(metric.names),
         examples=len(first.sources),
         resamples=RESAMPLING.resamples,
         rows=rows(groups, metric, baselines),
         baselines=baselines,
         corpus={"name": config.data.corpus, "fingerprint": first.corpus},
-        signature=metric.signature,
+        signature=signature(metric),
         versions={"bangbang": __version__, "torch": torch.__version__, "python": platform.python_version()},
         commands=list(commands),
     )

@@ -8,16 +8,6 @@ from typing import Any, Literal
 from bangbang.metrics.comparison import p_text
 from bangbang.reporting.history import Point
 
-NAMES = {
-    "rouge-1": "ROUGE-1",
-    "rouge-2": "ROUGE-2",
-    "rouge-l": "ROUGE-L",
-    "cider-d": "CIDEr-D",
-    "coco-rouge-l": "ROUGE-L (coco)",
-    "bleu-4": "BLEU-4",
-}
-"""How scores are written for people."""
-
 
 @dataclass(frozen=True)
 class Score:
@@ -96,7 +86,7 @@ class Row:
 @dataclass(frozen=True)
 class Results:
     title: str
-    task: Literal["headlines", "captions"]
+    task: str
     main: str
     """The score that the task is judged by."""
     scores: list[str]

@@ -20,8 +20,8 @@ from bangbang.metrics.metric import Array
 from bangbang.reporting.evaluation import Evaluation, LabelledRun, Outputs
 from bangbang.reporting.history import read_history
 from bangbang.reporting.results import Difference, Row, RunFacts, Score, Side
+from bangbang.tasks import RESAMPLING
 from bangbang.training import Run
-from bangbang.training.scoring import RESAMPLING
 
 
 class Group(NamedTuple):
@@ -50,8 +50,9 @@ def check_comparable(runs: Sequence[LabelledRun]) -> None:
     opened = [Run.open(run.folder) for run in runs]
     for run, each in zip(runs, opened, strict=True):
         pair = f"{runs[0].folder} and {run.folder}"
-        if bool(each.image_features) != bool(opened[0].image_features):
-            raise InputError(f"{pair}: are of different tasks, one on texts and one on images; report them apart")
+        if each.config.task != opened[0].config.task:
+            kinds = f"{opened[0].config.task.kind} and {each.config.task.kind}"
+            raise InputError(f"{pair}: are of different tasks, {kinds}; report them apart")
         if each.corpus_facts.get("fingerprint") != opened[0].corpus_facts.get("fingerprint"):
             raise InputError(
                 f"{pair}: were trained on different corpora, or with different vocabularies; report them apart"
@@ -73,7 +74,7 @@ def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> l
             label=each.label,
             extension=any(config.is_own for config in each.configs),
             objective=each.configs[0].objective.kind,
-            p_drop=each.configs[0].objective.p_drop if each.configs[0].objective.kind == "bbspg" else None,
+            p_drop=getattr(each.configs[0].objective, "p_drop", None),
             with_dup=side_of(each.label, sides[0][each.label], statistics[0], metric, baselines),
             without_dup=side_of(each.label, sides[1][each.label], statistics[1], metric, baselines),
             runs=[run_facts(member, config) for member, config in zip(each.members, each.configs, strict=True)],
@@ -122,7 +123,7 @@ def differences(metric: Metric, own: Array, other: Array) -> dict[str, Differenc
 
 
 def run_facts(member: Evaluation, config: Config) -> RunFacts:
-    history, chosen_by = read_history(member.run.folder, config), config.training.metric
+    history, chosen_by = read_history(member.run.folder, config), config.metric
     best = history.best(chosen_by)
     return RunFacts(
         folder=str(member.run.folder),

@@ -7,8 +7,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bangbang.reporting.results import NAMES, Results, Row, Score
-from bangbang.training.scoring import shown
+from bangbang.reporting.results import Results, Row, Score
+from bangbang.tasks import shown
+from bangbang.tasks import title as title_of
 
 LABEL, NUMBER = 9, 7  # columns that a name and a number need
 
@@ -24,10 +25,10 @@ def score_table(results: Results) -> Table:
     grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     grid.add_column("", min_width=LABEL, overflow="fold")
     for name in results.scores:
-        grid.add_column(NAMES[name], justify="right", min_width=NUMBER)
-    grid.add_column(f"{NAMES[results.main]} without DUP", justify="right", min_width=NUMBER)
+        grid.add_column(title_of(name), justify="right", min_width=NUMBER)
+    grid.add_column(f"{title_of(results.main)} without DUP", justify="right", min_width=NUMBER)
     for label in results.baselines:
-        grid.add_column(f"{NAMES[results.main]} over {label}", justify="right", min_width=NUMBER)
+        grid.add_column(f"{title_of(results.main)} over {label}", justify="right", min_width=NUMBER)
     best = max(row.with_dup.scores[results.main].value for row in results.rows)
     for row, last in with_sections(results.rows):
         winner = row.with_dup.scores[results.main].value == best
@@ -80,7 +81,7 @@ def training_table(results: Results) -> Table:
             name_of(row),
             " ".join(map(str, row.seeds)),
             "" if spread is None else shown(results.main, spread),
-            f"{NAMES[chosen_by]} {shown(chosen_by, row.mean('best_score'))}",
+            f"{title_of(chosen_by)} {shown(chosen_by, row.mean('best_score'))}",
             f"{row.mean('best_step'):,.0f}",
             f"{row.mean('seconds') / 60:.1f}",
             f"{row.mean('examples_per_second'):,.0f}",

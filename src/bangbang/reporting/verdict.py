@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bangbang.reporting.results import NAMES, Difference, Results, Row
-from bangbang.training.scoring import shown
+from bangbang.reporting.results import Difference, Results, Row
+from bangbang.tasks import shown, title
 
 SURE, ALMOST_SURE = 0.01, 0.05
 
@@ -38,7 +38,7 @@ def validations_pick(results: Results) -> Row | None:
 
 class Teller:
     def __init__(self, results: Results, best: Row) -> None:
-        self.results, self.best, self.score = results, best, NAMES[results.main]
+        self.results, self.best, self.score = results, best, title(results.main)
         self.over = {label: found[results.main] for label, found in best.with_dup.against.items()}
         others = [row for row in contestants(results) if row.label not in results.baselines and not self.is_equal(row)]
         self.rival = max(others, key=self.value, default=None) if best.label in results.baselines else None

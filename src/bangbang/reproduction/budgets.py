@@ -9,8 +9,12 @@ from bangbang.config import Config
 from bangbang.errors import InputError
 
 FOLDER = Path(__file__).parent / "budgets"
-TASKS = ("headlines", "captions")
 BUDGETS = ("small", "medium", "paper")
+
+
+def tasks() -> list[str]:
+    """The tasks that have budgets."""
+    return sorted({path.name.split("-")[0] for path in FOLDER.glob("*.toml")}, reverse=True)
 
 
 def budget_file(task: str, corpus: str, budget: str) -> Path:
@@ -24,7 +28,6 @@ def read_budget(task: str, corpus: str, budget: str, settings: Sequence[str] = (
     config = configs.read(budget_file(task, corpus, budget))
     named = [f"data.corpus={json.dumps(corpus, ensure_ascii=False)}"] if corpus else []
     config = configs.override(config, [*named, *settings])
-    images = config.model.kind == "show_and_tell"
-    if images != (task == "captions"):
+    if config.task.kind != task:
         raise InputError(f"--set model.kind={config.model.kind}: is no model for {task}")
     return config

@@ -66,7 +66,7 @@ class Crew:
         self.held: set[str] = set()
         self.steps: dict[str, int] = {}
         for training in plan.trainings:
-            found = standing(training.folder, training.config.training)
+            found = standing(training.folder, training.config)
             self.steps[training.name] = found.step
             if found.done:
                 self.done.add(training.name)
@@ -137,7 +137,7 @@ class Crew:
             training = child.training
             self.running.remove(child)
             child.log.close()
-            found = standing(training.folder, training.config.training)
+            found = standing(training.folder, training.config)
             if found.done:
                 self.done.add(training.name)
                 display.end(training, f"done in {found.seconds / 60:.1f} minutes of training", done=True)
@@ -160,4 +160,4 @@ def ended(code: int) -> str:
 
 
 def latest_of(training: Training) -> tuple[int, float | None]:
-    return latest(training.folder, training.config.training.metric)
+    return latest(training.folder, training.config.metric)

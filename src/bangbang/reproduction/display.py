@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from bangbang.reproduction.plan import Plan, Training
-from bangbang.training.scoring import shown
+from bangbang.tasks import shown
 
 QUIET_SECONDS = 30
 
@@ -15,9 +15,9 @@ QUIET_SECONDS = 30
 class Display:
     def __init__(self, plan: Plan, steps: Mapping[str, int], done: set[str]) -> None:
         """`steps`: where each training stands; those that are `done` count in full, wherever they ended."""
-        self.limits = {training.name: training.config.training.max_steps for training in plan.trainings}
+        self.limits = {training.name: training.config.max_steps for training in plan.trainings}
         self.steps = {name: self.limits[name] if name in done else step for name, step in steps.items()}
-        self.metric = plan.config.training.metric
+        self.metric = plan.config.metric
         self.first, self.spoke = sum(self.steps.values()), time.monotonic()
         self.mark: tuple[float, int] | None = None  # when the first step of this sitting was seen, and all steps then
         self.console = Console(stderr=True, soft_wrap=True)

@@ -1,8 +1,13 @@
-"""What is compared: the rows of the paper's tables, then rows of our own. This file is the one place to change them."""
+"""What is compared: the rows of `methods.toml`."""
 
+import tomllib
+from pathlib import Path
 from typing import NamedTuple
 
 from bangbang.config import Config
+
+FILE = Path(__file__).parent / "methods.toml"
+LATE = {"tokens": 1 / 2, "features": 3 / 8}  # of the steps, by what models read: what validation liked best
 
 
 class Method(NamedTuple):
@@ -22,25 +27,12 @@ class Method(NamedTuple):
         """Its settings for runs that are otherwise `config`."""
         if not self.late:
             return list(self.settings)
-        return [*self.settings, f"objective.p_drop_delay={round(LATE[config.model.kind] * config.training.max_steps)}"]
+        return [*self.settings, f"objective.p_drop_delay={round(LATE[config.model.reads] * config.max_steps)}"]
 
 
-LATE = {"attention_gru": 1 / 2, "show_and_tell": 3 / 8}  # of the steps, by model: what validation liked best
+def read_methods() -> dict[str, Method]:
+    rows = tomllib.loads(FILE.read_text("utf-8"))
+    return {name: Method(name, **{**row, "settings": tuple(row["settings"])}) for name, row in rows.items()}
 
 
-def spg(p_drop: float, *settings: str) -> tuple[str, ...]:
-    return ("objective.kind=bbspg", f"objective.p_drop={p_drop}", *settings)
-
-
-PAPER = (
-    Method("mle", "MLE", ("objective.kind=mle",)),
-    Method("raml", "RAML", ("objective.kind=raml",)),
-    Method("pg", "PG", ("objective.kind=pg",)),
-    Method("pg-mle", "PG from MLE", ("objective.kind=pg",), starts_from="mle"),
-    *(Method(f"spg-{p_drop}", f"SPG {p_drop}", spg(p_drop)) for p_drop in (0.2, 0.4, 0.6, 0.8)),
-)
-EXTENSIONS = (
-    Method("spg-0.4-late", "SPG 0.4 late", spg(0.4), late=True),
-    Method("spg-0.4-late-length", "SPG 0.4 late + Length", spg(0.4, "reward.length=1"), late=True),
-)
-METHODS = {method.name: method for method in (*PAPER, *EXTENSIONS)}
+METHODS = read_methods()

@@ -17,7 +17,7 @@ class Outline(NamedTuple):
 
     @classmethod
     def of(cls, plan: Plan, jobs: int) -> "Outline":
-        found = [standing(training.folder, training.config.training) for training in plan.trainings]
+        found = [standing(training.folder, training.config) for training in plan.trainings]
         return cls(plan, jobs, found)
 
     @property
@@ -28,7 +28,7 @@ class Outline(NamedTuple):
     def seconds(self) -> float | None:
         """What is left of the training, by the pace of the runs so far; None before their first checkpoint."""
         steps, seconds = sum(each.step for each in self.found), sum(each.seconds for each in self.found)
-        left = sum(training.config.training.max_steps - each.step for training, each in self.rows if not each.done)
+        left = sum(training.config.max_steps - each.step for training, each in self.rows if not each.done)
         return seconds / steps * left / self.jobs if steps else None
 
     def plain(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Outline(NamedTuple):
                 "label": training.method.label,
                 "extension": training.config.is_own,
                 "seed": training.seed,
-                "steps": training.config.training.max_steps,
+                "steps": training.config.max_steps,
                 "after": training.after,
                 "command": training.command,
                 "step": stands.step,
@@ -56,7 +56,7 @@ class Outline(NamedTuple):
             grid.add_column(column, justify="right" if column == "steps" else "left")
         for training, stands in self.rows:
             label = training.method.label + (" (ours)" if training.config.is_own else "")
-            grid.add_row(label, training.name, f"{training.config.training.max_steps:,}", state(training, stands))
+            grid.add_row(label, training.name, f"{training.config.max_steps:,}", state(training, stands))
         left = self.seconds
         known = "not known before the first checkpoint" if left is None else f"about {left / 60:.0f} minutes"
         return Group(grid, Text(f"{self.jobs} trainings at a time; what is left: {known}"))

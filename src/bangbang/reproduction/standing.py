@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from bangbang.config import TrainingConfig
+from bangbang.config import Config
 from bangbang.errors import InputError
 from bangbang.training import shelf
 from bangbang.training.stopping import is_done
@@ -28,7 +28,7 @@ class Latest(NamedTuple):
     """The last validation's, by the metric that chooses the checkpoint."""
 
 
-def standing(folder: Path, limits: TrainingConfig) -> Standing:
+def standing(folder: Path, config: Config) -> Standing:
     try:
         newest = shelf.newest_whole(folder / "checkpoints")
     except InputError:  # all damaged: training will say so
@@ -36,7 +36,7 @@ def standing(folder: Path, limits: TrainingConfig) -> Standing:
     if newest is None:
         return Standing()
     progress = newest.state.progress
-    return Standing(progress.step, progress.seconds, is_done(limits, progress))
+    return Standing(progress.step, progress.seconds, is_done(config, progress))
 
 
 def latest(folder: Path, metric: str) -> Latest:

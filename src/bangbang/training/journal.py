@@ -65,6 +65,6 @@ def belongs(line: bytes, step: int) -> bool:
     """Whether a line of metrics.jsonl is whole and not from after `step`; a stage that begins there is marked again."""
     try:
         record = json.loads(line.decode("utf-8"))
-        return int(record["step"]) <= step - (record["kind"] == "stage")
+        return bool(int(record["step"]) <= step - (record["kind"] == "stage"))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return False

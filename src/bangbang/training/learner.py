@@ -11,7 +11,7 @@ from bangbang.objectives import scored_losses
 
 class Loss(NamedTuple):
     losses: Tensor  # [N] of the positions that count, not yet reduced
-    count: float
+    divisor: float
     """What their sum is divided by, here and now; processes add theirs up."""
     diagnostics: Diagnostics
 
@@ -24,4 +24,4 @@ class Learner(nn.Module):
     def forward(self, batch: Batch, step: int, generator: torch.Generator) -> Loss:
         proposal = self.objective.propose(self.model, batch, step, generator)
         losses, diagnostics = scored_losses(self.model.head, proposal)
-        return Loss(losses, len(losses) if proposal.count is None else proposal.count, diagnostics)
+        return Loss(losses, len(losses) if proposal.divisor is None else proposal.divisor, diagnostics)

@@ -66,7 +66,9 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
     )
     ranks = Ranks(accelerator)
     # where processes share a disk, one makes the corpus and the others wait for it
-    corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, config.source_vocabulary, ranks.is_main, may_make_corpus))
+    corpus = ranks.together(
+        lambda: prepare(config.data, config.vocabulary, config.source_vocabulary, ranks.is_main, may_make_corpus)
+    )
     assert corpus is not None
     facts = {key: value for key, value in configs.flat(config).items() if not key.startswith("data.")}
     ranks.check_equal(config=repr(facts), corpus=corpus.fingerprint)

@@ -45,7 +45,9 @@ def resume(run: Run, model: nn.Module) -> Resumption:
     checkpoint.load_model(newest.checkpoint, model)
     shelf.tidy(run.checkpoints, newest.checkpoint)
     notes = [f"damaged, set aside: {message}" for message in newest.damaged]
-    return Resumption(newest.state.progress, str(newest.checkpoint), [*notes, f"going on from {newest.checkpoint.name}"])
+    return Resumption(
+        newest.state.progress, str(newest.checkpoint), [*notes, f"going on from {newest.checkpoint.name}"]
+    )
 
 
 def start_from(other: Run, run: Run, model: nn.Module) -> None:
