@@ -295,7 +295,7 @@ def change_stage(stages: list[dict[str, Any]], keys: list[str], value: Any, sett
 
 def merged(before: Settings, changes: Mapping[str, Any], where: str) -> dict[str, Any]:
     """A table with changes put in. If they choose another kind, what that kind shares with the old one stays."""
-    values = plain_table(before)
+    values, where = plain_table(before), f"{where}: {before.table}" if where == "--set" else where
     if isinstance(before, KindSettings):
         base = bases()[before.table]
         assert issubclass(base, KindSettings)

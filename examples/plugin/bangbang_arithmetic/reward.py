@@ -1,0 +1,42 @@
+"""A reward: the share of the reference's distinct words that the output has. B rows, M references, U candidates."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bangbang.contracts import RewardInputs
+from bangbang.rewards import References, Reward
+from bangbang.rewards.settings import RewardSettings
+from bangbang.rewards.state import BaseReward, ScoredState
+from bangbang.symbols import EOS
+
+
+@dataclass(frozen=True)
+class CoverageSettings(RewardSettings):
+    """The share of the reference's distinct words that the output has."""
+
+    def main(self, inputs: RewardInputs) -> Reward:
+        return Coverage()
+
+
+class Coverage(BaseReward):
+    def begin(self, references: References) -> "CoverageState":
+        return CoverageState(references)
+
+
+class CoverageState(ScoredState):
+    def __init__(self, references: References) -> None:
+        super().__init__(references, several="mean")
+        same = references.words[:, :, :, None] == references.candidates[:, None, None, :]
+        self.missing = same.any(2) & (references.candidates != EOS)[:, None]  # [B, M, U]
+        self.share = 1 / self.missing.sum(2, keepdim=True).clamp(min=1)  # [B, M, 1] of each word
+
+    def next_scores(self) -> Tensor:
+        gains = self.missing * self.share  # [B, M, U]: of each candidate; any other token gains nothing
+        return self.scores[:, :, None] + torch.cat((gains, torch.zeros_like(self.share)), 2)
+
+    def follow_scores(self, tokens: Tensor) -> Tensor:
+        chosen = self.missing & (self.references.candidates == tokens[:, None])[:, None]
+        self.missing = self.missing & ~chosen
+        return self.scores + (chosen * self.share).sum(2)
