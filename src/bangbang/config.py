@@ -269,6 +269,7 @@ class TrainingConfig:
     """A run whose best weights to start from; empty means a cold start."""
     seed: int = 1
     mixed_precision: Literal["no", "bf16"] = "no"
+    """bf16: products in bfloat16. On a CPU it is tried first whether they work."""
 
     def __post_init__(self) -> None:
         counts = ("batch_size", "max_steps", "validate_every", "keep_checkpoints", "max_skipped", "log_every")

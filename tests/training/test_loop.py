@@ -151,6 +151,7 @@ def test_patience_and_time_end_a_run(tiny_config: Path, tmp_path: Path) -> None:
     assert outcome.progress.step == 1
 
 
+@pytest.mark.usefixtures("bfloat16")
 @pytest.mark.parametrize(("kind", "rate"), [("adagrad", 0.1), ("adamw", 0.02)])
 def test_bf16_and_both_optimisers_train(tiny_config: Path, tmp_path: Path, kind: str, rate: float) -> None:
     settings = [f"optimizer.kind={kind}", f"optimizer.learning_rate={rate}", "training.mixed_precision=bf16"]

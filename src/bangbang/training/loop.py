@@ -18,6 +18,7 @@ from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.data import Batch, Corpus, prepare, spread
 from bangbang.errors import InputError
+from bangbang.instructions import secure_bfloat16
 from bangbang.locks import locked
 from bangbang.models import ShowAndTell
 from bangbang.objectives import Diagnostics, Objective
@@ -66,6 +67,8 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
         kwargs_handlers=[DATA_PARALLEL],
     )
     ranks = Ranks(accelerator)
+    if config.training.mixed_precision == "bf16" and accelerator.device.type == "cpu":
+        ranks.together(secure_bfloat16)  # before anything is multiplied
     # where processes share a disk, one makes the corpus and the others wait for it
     corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, ranks.is_main, may_make_corpus))
     assert corpus is not None
