@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from bangbang import config as configs
-from bangbang.bench import processes, scaling, training
-from bangbang.bench.paced_run import LOG_EVERY, TURN, Pace, PacedRun, Rounds, turn_rate, usable_cores
+from benchmarks import processes, scaling, training
+from benchmarks.paced_run import LOG_EVERY, TURN, Pace, PacedRun, Rounds, turn_rate, usable_cores
 from bangbang.cli.main import main
 
 

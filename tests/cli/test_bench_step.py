@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from bangbang.bench.matrix_products import record
+from benchmarks.matrix_products import record
 from bangbang.cli.main import main
 from bangbang.products import LARGE, affine, onednn_linear
 

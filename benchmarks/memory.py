@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench import step
+from benchmarks import step
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,7 +31,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 def extra_megabytes(name: str, arguments: argparse.Namespace) -> float:
     """The peak of a step of this method, in a process that does nothing else."""
     shape = json.dumps({key: getattr(arguments, key) for key in step.SHAPE})
-    command = [sys.executable, "-m", "bangbang.bench.memory", name, shape]
+    command = [sys.executable, "-m", "benchmarks.memory", name, shape]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -42,7 +42,7 @@ def resident(entry: str) -> float:
 
 
 def own_peak(name: Any, arguments: argparse.Namespace) -> float:
-    from bangbang.bench.contenders import Contender
+    from benchmarks.contenders import Contender
 
     contender = Contender(name, arguments)
     before = resident("VmRSS")  # parameters, and the program itself

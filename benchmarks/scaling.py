@@ -17,7 +17,7 @@ examples:
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench import growth, processes
+from benchmarks import growth, processes
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

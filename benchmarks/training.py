@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench.paced_run import PacedRun, take_turns, turn_rate
+from benchmarks.paced_run import PacedRun, take_turns, turn_rate
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench.paced_run import PacedRun, Rounds, Turn, take_turns, turn_at_once, turn_rate, usable_cores
+from benchmarks.paced_run import PacedRun, Rounds, Turn, take_turns, turn_at_once, turn_rate, usable_cores
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from bangbang.bench.naive import naive_loss
+from benchmarks.naive import naive_loss
 from bangbang.config import ModelConfig, ObjectiveConfig, OptimizerConfig
 from bangbang.data import Batch
 from bangbang.models import AttentionGru, ShowAndTell

@@ -71,10 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from bangbang.bench.contenders import Contender
-    from bangbang.bench.matrix_products import record
-    from bangbang.bench.memory import extra_megabytes
-    from bangbang.bench.timing import medians
+    from benchmarks.contenders import Contender
+    from benchmarks.matrix_products import record
+    from benchmarks.memory import extra_megabytes
+    from benchmarks.timing import medians
 
     contenders = {name: Contender(name, arguments) for name in arguments.methods}
     for contender in contenders.values():

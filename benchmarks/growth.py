@@ -57,7 +57,7 @@ def values_of(arguments: argparse.Namespace, axis: str) -> list[int]:
 
 def point(arguments: argparse.Namespace, axis: str, value: int) -> dict[str, Any]:
     """Both methods' costs where one size has another value than the rest."""
-    from bangbang.bench import step
+    from benchmarks import step
 
     parser = argparse.ArgumentParser()
     step.add_arguments(parser)
