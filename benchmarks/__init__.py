@@ -1,1 +1,2 @@
-"""Benchmarks behind `bangbang bench`: ratios measured in one run."""
+"""What is too long for the tests: speed, by `bangbang bench`; crashes, mutated files, large corpora, by
+`python -m benchmarks.NAME`."""

@@ -15,26 +15,122 @@ examples:
 """
 
 import argparse
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import growth, processes
+from bangbang.errors import InputError
+from benchmarks import processes, step
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import RenderableType
 
 HELP = "how cost grows with batch, length, vocabulary; or several processes against one"
+METHODS = ("mle", "bbspg")
+AXES = {"batch": "rows of a batch", "length": "mean tokens of a reference", "vocab": "vocabulary"}
+LONGEST = 2  # a sequence may have so many times the mean length
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    growth.add_arguments(parser.add_argument_group("growth"))
+    add_growth_arguments(parser.add_argument_group("growth"))
     several = parser.add_argument_group("processes")
     several.add_argument("--processes", type=int, default=0, metavar="N", help="measure N processes against one")
     processes.add_arguments(several)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    return processes.measure(arguments) if arguments.processes else growth.measure(arguments)
+    return processes.measure(arguments) if arguments.processes else measure_growth(arguments)
 
 
 def table(result: dict[str, Any]) -> "RenderableType":
-    return processes.table(result) if "processes" in result else growth.table(result)
+    return processes.table(result) if "processes" in result else growth_table(result)
+
+
+def add_growth_arguments(parser: argparse._ArgumentGroup) -> None:
+    parser.add_argument("--batches", type=int, nargs="*", default=[16, 32, 64, 128])
+    parser.add_argument("--lengths", type=int, nargs="*", default=[4, 8, 16])
+    parser.add_argument("--vocabs", type=int, nargs="*", default=[5_000, 10_000, 20_000, 40_000])
+    parser.add_argument("--batch", type=int, default=64, help="where another size changes; likewise:")
+    parser.add_argument("--length", type=int, default=8)
+    parser.add_argument("--vocab", type=int, default=10_000)
+    parser.add_argument("--dim", type=int, default=256)
+    parser.add_argument("--p-drop", type=float, default=0.4)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curves (.png, .svg or .pdf)")
+
+
+def measure_growth(arguments: argparse.Namespace) -> dict[str, Any]:
+    import torch
+    from rich.console import Console
+    from rich.progress import Progress
+
+    points = [(axis, value) for axis in AXES for value in values_of(arguments, axis)]
+    result: dict[str, Any] = {axis: [] for axis in AXES}
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        for axis, value in progress.track(points, description="steps of growing size"):
+            result[axis].append({"value": value, **point(arguments, axis, value)})
+    result |= {"base": {key: getattr(arguments, key) for key in (*AXES, "dim", "p_drop", "repeats", "seed")}}
+    result |= {"threads": torch.get_num_threads(), "torch": torch.__version__}
+    if arguments.plot:
+        draw(result).savefig(arguments.plot, dpi=150)
+    return result
+
+
+def values_of(arguments: argparse.Namespace, axis: str) -> list[int]:
+    option = {"batch": "batches", "length": "lengths", "vocab": "vocabs"}[axis]
+    values: list[int] = sorted(set(getattr(arguments, option)))
+    if values and values[0] < {"batch": 1, "length": 2, "vocab": 10}[axis]:
+        raise InputError(f"--{option}: {values[0]} is too small")
+    return values
+
+
+def point(arguments: argparse.Namespace, axis: str, value: int) -> dict[str, Any]:
+    """Both methods' costs where one size has another value than the rest."""
+    parser = argparse.ArgumentParser()
+    step.add_arguments(parser)
+    shape = parser.parse_args(["--no-memory", "--methods", *METHODS])
+    size = {**{name: getattr(arguments, name) for name in AXES}, axis: value}
+    shape.vocab, shape.batch, shape.mean_length = size["vocab"], size["batch"], float(size["length"])
+    shape.max_length, shape.lengths = LONGEST * size["length"], "settled"
+    shape.dim, shape.p_drop, shape.repeats, shape.seed = (
+        getattr(arguments, name) for name in ("dim", "p_drop", "repeats", "seed")
+    )
+    measured = step.measure(shape)
+    return {name: measured[name] for name in METHODS}
+
+
+def draw(result: dict[str, Any]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    shown = [axis for axis in AXES if result[axis]]
+    figure = Figure(figsize=(4 * max(1, len(shown)), 3.4), layout="constrained")
+    for place, axis in enumerate(shown, 1):
+        axes = figure.add_subplot(1, len(shown), place)
+        values = [row["value"] for row in result[axis]]
+        for name in METHODS:
+            costs = [1e6 * row[name]["seconds_per_position"] for row in result[axis]]
+            axes.plot(values, costs, marker="o", label={"mle": "MLE", "bbspg": "bang-bang SPG"}[name])
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(values, [f"{value:,}" for value in values])
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(AXES[axis])
+        axes.set_ylabel("µs per decoded position")
+        axes.legend(frameon=False)
+    return figure
+
+
+def growth_table(result: dict[str, Any]) -> "RenderableType":
+    from rich.table import Table
+
+    base = result["base"]
+    title = ", ".join(f"{name} {base[name]:,}" for name in (*AXES, "dim")) + " where not said otherwise"
+    grid = Table(title=title, title_justify="left")
+    for name in ("changed", "MLE µs/position", "SPG µs/position", "ratio"):
+        grid.add_column(name, justify="left" if name == "changed" else "right")
+    for axis in AXES:
+        for row in result[axis]:
+            mle, spg = (1e6 * row[name]["seconds_per_position"] for name in METHODS)
+            grid.add_row(f"{axis} {row['value']:,}", f"{mle:.0f}", f"{spg:.0f}", f"{spg / mle:.2f}×")
+    return grid

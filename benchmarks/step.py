@@ -72,9 +72,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from benchmarks.contenders import Contender
-    from benchmarks.matrix_products import record
+    from benchmarks.matrix_products import medians, record
     from benchmarks.memory import extra_megabytes
-    from benchmarks.timing import medians
 
     contenders = {name: Contender(name, arguments) for name in arguments.methods}
     for contender in contenders.values():

@@ -23,9 +23,7 @@ ALLOWED = {
     "explanation": {"training", "objectives", "decoding", "data", "rewards"},
     "reporting": {"explanation", "training", "metrics"},
     "reproduction": {"training"},
-    "bench": {"training", "objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
     "cli": {
-        "bench",
         "reporting",
         "reproduction",
         "explanation",
