@@ -1,16 +1,36 @@
 """Fixtures shared by all tests: a small corpus of our own, and a small run trained on it."""
 
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bangbang.errors import InputError
+from bangbang.instructions import secure_bfloat16
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("repeatable")
+
+
+def pytest_configure() -> None:
+    """Limit oneDNN where bfloat16 needs it, before any test uses it: afterwards it would not listen."""
+    with contextlib.suppress(InputError):  # the tests that need bfloat16 are skipped then
+        secure_bfloat16()
+
+
+@pytest.fixture(scope="session")
+def bfloat16() -> None:
+    """What a test needs that multiplies in bfloat16: a CPU that does it."""
+    try:
+        secure_bfloat16()
+    except InputError as error:
+        pytest.skip(str(error))
+
 
 THINGS = ("clock", "editor", "parser", "player", "calendar", "calculator", "browser", "compiler", "archiver", "viewer")
 QUALITIES = ("small", "fast", "simple", "modern", "portable", "colourful", "quiet", "graphical")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "bangbang"
-BASE = {"errors", "symbols", "files", "randomness", "config", "locks", "products"}
+BASE = {"errors", "symbols", "files", "randomness", "config", "locks", "products", "instructions"}
 # room -> rooms it may import, beside the base and itself
 ALLOWED = {
     "rewards": set(),
@@ -23,9 +23,7 @@ ALLOWED = {
     "explanation": {"training", "objectives", "decoding", "data", "rewards"},
     "reporting": {"explanation", "training", "metrics"},
     "reproduction": {"training"},
-    "bench": {"training", "objectives", "decoding", "data", "models", "metrics", "heads", "rewards"},
     "cli": {
-        "bench",
         "reporting",
         "reproduction",
         "explanation",

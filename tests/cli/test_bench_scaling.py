@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from bangbang import config as configs
-from bangbang.bench import processes, scaling, training
-from bangbang.bench.paced_run import LOG_EVERY, TURN, Pace, PacedRun, Rounds, turn_rate, usable_cores
 from bangbang.cli.main import main
+from benchmarks import processes, scaling, training
+from benchmarks.paced_run import LOG_EVERY, TURN, Pace, PacedRun, Rounds, turn_rate, usable_cores
 
 
 @pytest.mark.parametrize("option", [["--processes", "1"], ["--processes", "2", "--rounds", "0"]])

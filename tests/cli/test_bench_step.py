@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from bangbang.bench.matrix_products import record
 from bangbang.cli.main import main
 from bangbang.products import LARGE, affine, onednn_linear
+from benchmarks.matrix_products import record
 
 SMALL = ["--vocab", "60", "--dim", "8", "--batch", "4", "--max-length", "6", "--mean-length", "4", "--repeats", "1"]
 KEYS = {

@@ -104,6 +104,7 @@ def assert_near(ours: Tensor, theirs: Tensor, share: float) -> None:
     assert float((ours.double() - theirs.double()).abs().max()) <= share * float(theirs.abs().max())
 
 
+@pytest.mark.usefixtures("bfloat16")
 @pytest.mark.parametrize("lowered", ["parameters", "autocast"])
 def test_bfloat16_gives_the_plain_layer_within_its_precision(lowered: str, rows_at_once: int) -> None:
     torch.manual_seed(0)
@@ -123,6 +124,7 @@ def test_bfloat16_gives_the_plain_layer_within_its_precision(lowered: str, rows_
         assert_near(our.grad, their.grad, 0.02)
 
 
+@pytest.mark.usefixtures("bfloat16")
 def test_autocast_lowers_the_products_and_nothing_else() -> None:
     torch.manual_seed(0)
     features, weight, bias, tokens, c = problem(5, 64, 50, torch.float32)

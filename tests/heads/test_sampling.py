@@ -112,6 +112,7 @@ def test_no_rows_draw_nothing() -> None:
     assert head_of(50).sample(torch.zeros(0, 5), torch.zeros(0)).shape == (0,)
 
 
+@pytest.mark.usefixtures("bfloat16")
 @pytest.mark.parametrize("lowered", ["parameters", "autocast"])
 def test_draws_at_low_precision_follow_the_rounded_logits(lowered: str) -> None:
     head, feature = head_of(300), torch.randn(5).bfloat16()

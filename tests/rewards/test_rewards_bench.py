@@ -6,7 +6,7 @@ import json
 import torch
 from rich.console import Console
 
-from bangbang.bench import rewards as bench
+from benchmarks import rewards as bench
 
 
 def test_it_measures_every_reward_and_restores_the_threads() -> None:

@@ -203,6 +203,7 @@ def test_a_signal_ends_without_a_validation_which_the_next_sitting_makes_up_for(
     assert steps_of(tmp_path, "valid") == [13] and steps_of(tmp_path, "train") == [10]
 
 
+@pytest.mark.usefixtures("bfloat16")
 @pytest.mark.parametrize(("kind", "rate"), [("adagrad", 0.1), ("adamw", 0.02)])
 def test_bf16_and_both_optimisers_train(tiny_config: Path, tmp_path: Path, kind: str, rate: float) -> None:
     settings = [f"optimizer.kind={kind}", f"optimizer.learning_rate={rate}", "training.mixed_precision=bf16"]

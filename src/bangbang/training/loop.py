@@ -20,6 +20,7 @@ from bangbang.contracts import Batch, Diagnostics, Objective
 from bangbang.data import Corpus, prepare
 from bangbang.errors import InputError
 from bangbang.files import way_out
+from bangbang.instructions import secure_bfloat16
 from bangbang.locks import locked
 from bangbang.randomness import seed_for
 from bangbang.tasks import quick
@@ -65,6 +66,8 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
         kwargs_handlers=[DATA_PARALLEL],
     )
     ranks = Ranks(accelerator)
+    if config.training.mixed_precision == "bf16" and accelerator.device.type == "cpu":
+        ranks.together(secure_bfloat16)  # before anything is multiplied
     # where processes share a disk, one makes the corpus and the others wait for it
     corpus = ranks.together(
         lambda: prepare(config.data, config.vocabulary, config.source_vocabulary, ranks.is_main, may_make_corpus)

@@ -72,7 +72,7 @@ class TrainingSettings(Settings):
     seed: int = 1
     """Of the weights, the order of the data and all noise."""
     mixed_precision: Literal["no", "bf16"] = "no"
-    """`bf16` lowers the precision of large products."""
+    """`bf16`: products in bfloat16. On a CPU it is tried first whether they work."""
 
     def __post_init__(self) -> None:
         counts = ("batch_size", "max_steps", "validate_every", "keep_checkpoints", "max_skipped", "log_every")

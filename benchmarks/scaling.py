@@ -1,20 +1,53 @@
-"""How the cost of a step grows with batch, length and vocabulary, by maximum likelihood and by bang-bang SPG."""
+"""How the cost of a step grows with batch, length and vocabulary; or, with --processes, what more processes bring.
+
+One size is changed at a time, the others stay: each point is a training step by maximum likelihood and by bang-bang SPG
+on the same random batch, turn by turn, and what counts is seconds per decoded position and their ratio.
+
+With --processes N, real training runs of one process and of N, one thread each, take turns, started by torchrun; their
+quotient of examples per second, at the same length of targets, is the speedup. Beside it stands what N processes reach
+that have nothing to do with each other, the most that the machine gives. Needs as many idle cores as processes.
+
+examples:
+  bangbang bench scaling --plot growth.png
+  bangbang bench scaling --vocabs 10000 50000 220000 --dim 512 --batches --lengths --json
+  bangbang bench scaling --processes 2 --json
+  bangbang bench scaling --processes 2 --config configs/headlines-docstrings.toml --objectives mle --rounds 5
+"""
 
 import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bangbang.errors import InputError
+from benchmarks import processes, step
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
+HELP = "how cost grows with batch, length, vocabulary; or several processes against one"
 METHODS = ("mle", "bbspg")
 AXES = {"batch": "rows of a batch", "length": "mean tokens of a reference", "vocab": "vocabulary"}
 LONGEST = 2  # a sequence may have so many times the mean length
 
 
-def add_arguments(parser: argparse._ArgumentGroup) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_growth_arguments(parser.add_argument_group("growth"))
+    several = parser.add_argument_group("processes")
+    several.add_argument("--processes", type=int, default=0, metavar="N", help="measure N processes against one")
+    processes.add_arguments(several)
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    return processes.measure(arguments) if arguments.processes else measure_growth(arguments)
+
+
+def table(result: dict[str, Any]) -> "RenderableType":
+    return processes.table(result) if "processes" in result else growth_table(result)
+
+
+def add_growth_arguments(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument("--batches", type=int, nargs="*", default=[16, 32, 64, 128])
     parser.add_argument("--lengths", type=int, nargs="*", default=[4, 8, 16])
     parser.add_argument("--vocabs", type=int, nargs="*", default=[5_000, 10_000, 20_000, 40_000])
@@ -28,7 +61,7 @@ def add_arguments(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curves (.png, .svg or .pdf)")
 
 
-def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+def measure_growth(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
     from rich.console import Console
     from rich.progress import Progress
@@ -46,8 +79,6 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def values_of(arguments: argparse.Namespace, axis: str) -> list[int]:
-    from bangbang.errors import InputError
-
     option = {"batch": "batches", "length": "lengths", "vocab": "vocabs"}[axis]
     values: list[int] = sorted(set(getattr(arguments, option)))
     if values and values[0] < {"batch": 1, "length": 2, "vocab": 10}[axis]:
@@ -57,8 +88,6 @@ def values_of(arguments: argparse.Namespace, axis: str) -> list[int]:
 
 def point(arguments: argparse.Namespace, axis: str, value: int) -> dict[str, Any]:
     """Both methods' costs where one size has another value than the rest."""
-    from bangbang.bench import step
-
     parser = argparse.ArgumentParser()
     step.add_arguments(parser)
     shape = parser.parse_args(["--no-memory", "--methods", *METHODS])
@@ -92,7 +121,7 @@ def draw(result: dict[str, Any]) -> "Figure":
     return figure
 
 
-def table(result: dict[str, Any]) -> "RenderableType":
+def growth_table(result: dict[str, Any]) -> "RenderableType":
     from rich.table import Table
 
     base = result["base"]

@@ -1,9 +1,12 @@
 """The matrix products of a piece of code, alone: recorded as they happen, then run again with nothing else between.
 
-Their time is a bound for the code that contains them: it cannot take less, at the same shapes on the same machine.
+Their time is a bound for the code that contains them: it cannot take less, at the same shapes on the same machine. Both
+are timed turn by turn, so that a noisy machine disturbs all alike.
 """
 
-from collections.abc import Callable
+import statistics
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -100,3 +103,15 @@ def record(code: Callable[[], object]) -> Products:
     with Recorder() as recorder:
         code()
     return Products(recorder.products)
+
+
+def medians(contenders: Mapping[str, Callable[[], object]], repeats: int, warmup: int = 2) -> dict[str, float]:
+    """Median seconds of each contender over `repeats` rounds in which each runs once."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(warmup + repeats):
+        for name, code in contenders.items():
+            began = time.perf_counter()
+            code()
+            if turn >= warmup:
+                times[name].append(time.perf_counter() - began)
+    return {name: statistics.median(each) for name, each in times.items()}

@@ -26,8 +26,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench.paced_run import PacedRun, Rounds, Turn, take_turns, turn_at_once, turn_rate, usable_cores
 from bangbang.errors import InputError
+from benchmarks.paced_run import PacedRun, Rounds, Turn, take_turns, turn_at_once, turn_rate, usable_cores
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

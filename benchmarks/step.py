@@ -71,10 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from bangbang.bench.contenders import Contender
-    from bangbang.bench.matrix_products import record
-    from bangbang.bench.memory import extra_megabytes
-    from bangbang.bench.timing import medians
+    from benchmarks.contenders import Contender
+    from benchmarks.matrix_products import medians, record
+    from benchmarks.memory import extra_megabytes
 
     contenders = {name: Contender(name, arguments) for name in arguments.methods}
     for contender in contenders.values():

@@ -7,18 +7,20 @@ examples:
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench import step
+from benchmarks import step
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 HELP = "the memory of a step by SPG against MLE, PG and the naive way"
 MEGABYTE = 2**20
+SOURCES = (Path(__file__).parents[1], Path(__file__).parents[1] / "src")
 
 add_arguments = step.add_arguments
 
@@ -31,8 +33,11 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 def extra_megabytes(name: str, arguments: argparse.Namespace) -> float:
     """The peak of a step of this method, in a process that does nothing else."""
     shape = json.dumps({key: getattr(arguments, key) for key in step.SHAPE})
-    command = [sys.executable, "-m", "bangbang.bench.memory", name, shape]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    # by their own path: the current folder may have a package of the same name
+    path = os.pathsep.join([*map(str, SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-P", "-m", "benchmarks.memory", name, shape]
+    environment = {**os.environ, "PYTHONPATH": path}
+    return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
 
 
 def resident(entry: str) -> float:
@@ -42,7 +47,7 @@ def resident(entry: str) -> float:
 
 
 def own_peak(name: Any, arguments: argparse.Namespace) -> float:
-    from bangbang.bench.contenders import Contender
+    from benchmarks.contenders import Contender
 
     contender = Contender(name, arguments)
     before = resident("VmRSS")  # parameters, and the program itself

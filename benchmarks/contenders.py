@@ -1,25 +1,34 @@
-"""The training steps that `bench step` compares, on one random batch with references like headlines."""
+"""The training steps that `bench step` compares, on one random batch with references like headlines.
+
+`naive` is bang-bang SPG as one would write it first: all logits of a step are computed whatever w_t is, noise over the
+whole vocabulary picks every token, finished rows go on, and a second pass over the sampled tokens, with all logits
+kept, gives the loss.
+
+Shapes: B batch, T time, V vocabulary.
+"""
 
 import argparse
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from bangbang.bench.naive import naive_loss
 from bangbang.config import ModelConfig, ObjectiveConfig, OptimizerConfig
 from bangbang.data import Batch
-from bangbang.models import AttentionGru, ShowAndTell
+from bangbang.models import AttentionGru, SequenceModel, ShowAndTell
 from bangbang.objectives import Objective
-from bangbang.rewards import Dup, Eos, RougeN, Sum
-from bangbang.symbols import EOS, PAD
+from bangbang.objectives.sampler import part_values
+from bangbang.rewards import Dup, Eos, RougeN, Sum, dense
+from bangbang.symbols import BOS, EOS, PAD
 from bangbang.training.clipping import clipped_step, gradient_norm
 from bangbang.training.learner import Learner
 from bangbang.training.optimizer import build_optimizer
 
 REWARD = Sum(RougeN(3), Dup(), Eos())
 IMAGE_FEATURES = 1280
+LARGE = 10_000.0  # the paper's W
 Method = Literal["mle", "bbspg", "naive", "pg"]
 
 
@@ -84,3 +93,36 @@ def random_batch(arguments: argparse.Namespace) -> Batch:
     place = torch.arange(target.shape[1])
     target = target.where(place < lengths[:, None] - 1, torch.where(place == lengths[:, None] - 1, EOS, PAD))
     return Batch(source, torch.full((rows,), arguments.source_length), target, lengths, target.unsqueeze(1))
+
+
+def naive_loss(
+    model: SequenceModel[Any], batch: Batch, reward: Sum, max_length: int, p_drop: float, generator: torch.Generator
+) -> tuple[Tensor, int]:
+    """The sum of the losses of the positions with w_t ≠ 0, and the number of tokens that were decoded."""
+    state = model.encode(batch.source, batch.source_length)
+    rewards = reward.start(batch.target)
+    last, alive = torch.full_like(batch.target[:, 0], BOS), torch.ones_like(batch.target[:, 0], dtype=torch.bool)
+    tokens, counted = [], []
+    with torch.no_grad():
+        walk = state
+        for _ in range(max_length):
+            walk, features = model.step(walk, last)
+            log_p = model.head.logits(features).log_softmax(1)  # [B, V]
+            increments = dense(rewards.increments(), log_p.shape[1])
+            kept = torch.rand(len(last), generator=generator) >= p_drop
+            noise = -torch.log(-torch.log(torch.rand(log_p.shape, generator=generator)))
+            last = (log_p + LARGE * increments * kept[:, None] + noise).argmax(1)
+            last = last.where(alive, torch.full_like(last, PAD))
+            tokens.append(last)
+            counted.append(kept & alive)
+            rewards.advance(last)
+            alive = alive & (last != EOS)
+            if not bool(alive.any()):
+                break
+    targets = torch.stack(tokens, 1)  # [B, T]
+    reading = torch.cat((torch.full_like(targets[:, :1], BOS), targets[:, :-1]), 1)
+    features = model.unroll(state, reading)
+    logits = F.linear(features, model.head.weight, model.head.bias)  # [B, T, V]
+    losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
+    weights = torch.stack(counted, 1) * part_values(rewards)[:, :1]
+    return (losses * weights).sum(), int((targets != PAD).sum())

@@ -34,8 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from bangbang.bench.matrix_products import record
-    from bangbang.bench.timing import medians
+    from benchmarks.matrix_products import medians, record
 
     step = training_step(arguments)
     step()  # makes the optimiser's state

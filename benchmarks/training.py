@@ -16,8 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.bench.paced_run import PacedRun, take_turns, turn_rate
 from bangbang.errors import InputError
+from benchmarks.paced_run import PacedRun, take_turns, turn_rate
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -1,1 +1,0 @@
-"""Benchmarks behind `bangbang bench`: ratios measured in one run."""
