@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bangbang.config import DataConfig, VocabularyConfig
+from bangbang.corpora.pairs import Ledger
+from bangbang.corpora.settings import CorpusSettings, Files
 from bangbang.data import Corpus, prepare
-from bangbang.data.pairs import Ledger
-from bangbang.data.readers import open_reader
+from bangbang.data.preparation import open_reader
 from bangbang.data.reading import usable
+from bangbang.data.settings import Words
 from benchmarks.mutations import Mutation, absurd_array, absurd_json, damaged
 
 IMAGES = [f"folder/{number}.jpg" for number in range(12)]
@@ -43,7 +44,7 @@ class CaptionGround:
         self.tokens = self.write("tokens/a.token.txt", "".join(lines))
         self.lists = self.write("tokens/a.trainImages.txt", "".join(f"{name}\n" for name in IMAGES[1:]))
         self.write("tokens/a.devImages.txt", f"{IMAGES[0]}\n")
-        self.corpus = prepare(self.options(self.listed, folder / "kept"), VocabularyConfig(), progress=False).folder
+        self.corpus = prepare(self.options(self.listed, folder / "kept"), Words(), progress=False).folder
 
     def write(self, name: str, text: str) -> Path:
         path = self.folder / name
@@ -65,8 +66,8 @@ class CaptionGround:
             "images": (arrow, (damaged,), self.read_corpus),
         }
 
-    def options(self, corpus: Path, cache: Path) -> DataConfig:
-        return DataConfig(
+    def options(self, corpus: Path, cache: Path) -> CorpusSettings:
+        return Files(
             corpus=str(corpus), features=str(self.features), cache=str(cache), held_out=1, valid_share=0.2, test_share=0
         )
 
@@ -76,7 +77,7 @@ class CaptionGround:
     def read_features(self) -> None:
         """By a new corpus, which may do with less images, and by one that was made before."""
         try:
-            read(prepare(self.options(self.listed, self.cache), VocabularyConfig(), progress=False))
+            read(prepare(self.options(self.listed, self.cache), Words(), progress=False))
         finally:
             shutil.rmtree(self.cache, ignore_errors=True)
         self.read_corpus()
@@ -85,7 +86,7 @@ class CaptionGround:
         read(Corpus.open(self.corpus))
 
 
-def read_pairs(data: DataConfig) -> None:
+def read_pairs(data: CorpusSettings) -> None:
     ledger = Ledger()
     for section in open_reader(data).splits.values():
         for pair in section(ledger):

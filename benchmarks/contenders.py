@@ -15,16 +15,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from bangbang.config import ModelConfig, ObjectiveConfig, OptimizerConfig
-from bangbang.data import Batch
-from bangbang.models import AttentionGru, SequenceModel, ShowAndTell
-from bangbang.objectives import Objective
+from bangbang import registry
+from bangbang.contracts import Batch, InputSizes
+from bangbang.models import Generator
 from bangbang.objectives.sampler import part_values
 from bangbang.rewards import Dup, Eos, RougeN, Sum, dense
 from bangbang.symbols import BOS, EOS, PAD
 from bangbang.training.clipping import clipped_step, gradient_norm
 from bangbang.training.learner import Learner
 from bangbang.training.optimizer import build_optimizer
+from bangbang.training.settings import OptimizerSettings
 
 REWARD = Sum(RougeN(3), Dup(), Eos())
 IMAGE_FEATURES = 1280
@@ -36,7 +36,7 @@ class Contender:
     """One method: its own copy of the model and of the optimiser's state, the same batch as the others."""
 
     def __init__(self, name: Method, arguments: argparse.Namespace) -> None:
-        self.name, self.arguments, self.settings = name, arguments, OptimizerConfig(learning_rate=1e-12)
+        self.name, self.arguments, self.settings = name, arguments, OptimizerSettings(learning_rate=1e-12)
         torch.manual_seed(arguments.seed)
         self.model = build_model(arguments)
         if arguments.lengths == "settled":
@@ -46,8 +46,8 @@ class Contender:
         self.optimizer = build_optimizer(self.model.parameters(), self.settings)
         self.batch = random_batch(arguments)
         kind: Literal["mle", "bbspg", "pg"] = "bbspg" if name == "naive" else name
-        objective = ObjectiveConfig(kind=kind, p_drop=arguments.p_drop, ends=arguments.ends)
-        self.learner = Learner(self.model, Objective(objective, REWARD, arguments.max_length)).train()
+        objective = chosen("objectives", kind, p_drop=arguments.p_drop, ends=arguments.ends)
+        self.learner = Learner(self.model, objective.build(lambda: REWARD, arguments.max_length)).train()
         self.number = 0
         self.positions: list[int] = []
 
@@ -57,7 +57,7 @@ class Contender:
             return naive_loss(
                 self.model, self.batch, REWARD, self.arguments.max_length, self.arguments.p_drop, generator
             )
-        losses, diagnostics = self.learner(self.batch, 0, generator)
+        losses, _, diagnostics = self.learner(self.batch, 0, generator)
         return losses.sum(), diagnostics.sample_tokens
 
     def step(self) -> None:
@@ -73,18 +73,22 @@ class Contender:
         return sum(self.positions) / len(self.positions)
 
 
-def build_model(arguments: argparse.Namespace) -> AttentionGru | ShowAndTell:
-    config = ModelConfig(kind=arguments.model, layers=arguments.layers, units=arguments.dim)
-    if config.kind == "attention_gru":
-        return AttentionGru(arguments.vocab, config)
-    return ShowAndTell(arguments.vocab, IMAGE_FEATURES, config)
+def chosen(group: str, kind: str, **given: Any) -> Any:
+    """The settings of a kind, with those of the given ones that it has."""
+    found = registry.find(group, kind, f"--{group}")
+    return found(**{name: value for name, value in given.items() if name in registry.fields_of(found)})
+
+
+def build_model(arguments: argparse.Namespace) -> Generator[Any]:
+    settings = chosen("models", arguments.model, layers=arguments.layers, units=arguments.dim)
+    return settings.build(InputSizes(arguments.vocab, None, IMAGE_FEATURES))
 
 
 def random_batch(arguments: argparse.Namespace) -> Batch:
     """Random tokens; references of like length, as batches bucketed by length have."""
     rows, longest = arguments.batch, arguments.max_length
     generator = torch.Generator().manual_seed(arguments.seed)
-    if arguments.model == "attention_gru":
+    if registry.find("models", arguments.model, "--model").reads == "tokens":
         source = torch.randint(EOS + 2, arguments.vocab, (rows, arguments.source_length), generator=generator)
     else:
         source = torch.randn(rows, IMAGE_FEATURES, generator=generator)
@@ -96,7 +100,7 @@ def random_batch(arguments: argparse.Namespace) -> Batch:
 
 
 def naive_loss(
-    model: SequenceModel[Any], batch: Batch, reward: Sum, max_length: int, p_drop: float, generator: torch.Generator
+    model: Generator[Any], batch: Batch, reward: Sum, max_length: int, p_drop: float, generator: torch.Generator
 ) -> tuple[Tensor, int]:
     """The sum of the losses of the positions with w_t ≠ 0, and the number of tokens that were decoded."""
     state = model.encode(batch.source, batch.source_length)

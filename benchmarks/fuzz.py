@@ -23,15 +23,19 @@ from hypothesis import seed as hypothesis_seed
 from hypothesis import strategies as st
 
 from bangbang import config as configs
-from bangbang.config import Config, DataConfig, ModelConfig, OptimizerConfig, VocabularyConfig
+from bangbang.config import Config
+from bangbang.corpora.settings import Files
 from bangbang.data import Corpus, Vocabulary, batches, prepare
+from bangbang.data.settings import BytePairs, Words
 from bangbang.errors import InputError
+from bangbang.models.settings import AttentionGruSettings
 from bangbang.reporting.history import read_history
 from bangbang.reproduction.standing import latest
 from bangbang.training import checkpoint, journal, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.optimizer import build_optimizer
 from bangbang.training.run import Run
+from bangbang.training.settings import OptimizerSettings
 from benchmarks.caption_ground import CaptionGround, Target, read_pairs
 from benchmarks.mutations import absurd_json, absurd_line, absurd_toml, damaged
 
@@ -57,16 +61,16 @@ class Ground:
         (folder / "rows.csv").write_text("source,target\n" + "".join(f'"{one}","{two}"\n' for one, two in PAIRS))
         pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
         self.captions = CaptionGround(folder / "captions")
-        model = ModelConfig(layers=1, units=4)
-        data = DataConfig(corpus=str(self.lines), cache=str(folder / "cache"), test_share=0.0)
-        self.config = Config(data=data, vocabulary=VocabularyConfig(size=40), model=model)
+        model = AttentionGruSettings(layers=1, units=4)
+        data = Files(corpus=str(self.lines), cache=str(folder / "cache"), test_share=0.0)
+        self.config = Config(data=data, vocabulary=Words(size=40), model=model)
         self.corpus = prepare(data, self.config.vocabulary, progress=False)
         self.run = Run.create(folder / "run", self.config, self.corpus)
         weights = self.run.build_model()
         self.checkpoint = checkpoint.save(
             self.run.checkpoints,
             weights,
-            build_optimizer(weights.parameters(), OptimizerConfig()),
+            build_optimizer(weights.parameters(), OptimizerSettings()),
             Progress(3),
             self.run.origin,
         )
@@ -74,7 +78,7 @@ class Ground:
         numbers = dict.fromkeys(("loss", "seconds", "examples_per_second", "rouge-1", "rouge-2", "rouge-l"), 0.5)
         records = [{"kind": kind, "step": step, **numbers} for step in range(1, 6) for kind in ("train", "valid")]
         self.metrics.write_text("".join(json.dumps(record) + "\n" for record in records))
-        Vocabulary.train(("ab ab abc", "abc"), VocabularyConfig("bpe", size=262)).save(folder / "pieces.json")
+        Vocabulary.train(("ab ab abc", "abc"), BytePairs(size=262)).save(folder / "pieces.json")
 
     def targets(self) -> dict[str, Target]:
         """Name → the file that is mutated, how, and what reads it."""
@@ -131,7 +135,7 @@ class Ground:
         state["sha256"] = {name: checkpoint.checksum(self.checkpoint / name) for name in state["sha256"]}
         path.write_text(json.dumps(state))
         model = self.run.load_model("last")
-        checkpoint.load_optimizer(self.checkpoint, model, build_optimizer(model.parameters(), OptimizerConfig()))
+        checkpoint.load_optimizer(self.checkpoint, model, build_optimizer(model.parameters(), OptimizerSettings()))
         shelf.newest_whole(self.run.checkpoints)
 
     def read_facts(self) -> None:
@@ -148,7 +152,7 @@ class Ground:
                 split.batch(numbers)
 
     def read_pairs(self, corpus: Path) -> None:
-        read_pairs(DataConfig(corpus=str(corpus)))
+        read_pairs(Files(corpus=str(corpus)))
 
 
 @st.composite

@@ -12,6 +12,10 @@ examples:
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from bangbang.models.settings import AttentionGruSettings
+from bangbang.objectives.settings import Mle
+from bangbang.training.settings import OptimizerSettings
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -55,10 +59,8 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
     """One training step on random tokens of the given shape; every sequence has full length."""
     import torch
 
-    from bangbang.config import ModelConfig, ObjectiveConfig, OptimizerConfig
-    from bangbang.data import Batch
+    from bangbang.contracts import Batch
     from bangbang.models import AttentionGru
-    from bangbang.objectives import Objective
     from bangbang.rewards import RougeN
     from bangbang.symbols import EOS
     from bangbang.training.clipping import clipped_step, gradient_norm
@@ -66,9 +68,9 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
     from bangbang.training.optimizer import build_optimizer
 
     generator = torch.manual_seed(arguments.seed)
-    config = OptimizerConfig()
-    model = AttentionGru(arguments.vocabulary, ModelConfig(layers=arguments.layers, units=arguments.units))
-    objective = Objective(ObjectiveConfig(), RougeN(), arguments.target_length)
+    config = OptimizerSettings()
+    model = AttentionGru(arguments.vocabulary, AttentionGruSettings(layers=arguments.layers, units=arguments.units))
+    objective = Mle().build(RougeN, arguments.target_length)
     learner, optimizer = Learner(model, objective), build_optimizer(model.parameters(), config)
     source = torch.randint(4, arguments.vocabulary, (arguments.batch, arguments.source_length))
     target = torch.randint(4, arguments.vocabulary, (arguments.batch, arguments.target_length))
@@ -78,7 +80,7 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
     batch = Batch(source, source_length, target, target_length, target.unsqueeze(1))
 
     def step() -> None:
-        losses, _ = learner(batch, 0, generator)
+        losses, *_ = learner(batch, 0, generator)
         losses.sum().backward()
         norm = gradient_norm(model.parameters(), 1 / len(losses))
         clipped_step(optimizer, 1 / len(losses), norm, config.clip_norm)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bangbang.data import shapes
+from bangbang.corpora import shapes
 
 CONFIG = """
 [data]

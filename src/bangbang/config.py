@@ -229,7 +229,8 @@ def plain(config: Config) -> dict[str, Any]:
 
 def plain_table(settings: Settings) -> dict[str, Any]:
     values = {key: list(value) if isinstance(value, tuple) else value for key, value in vars_of(settings).items()}
-    return {"kind": settings.kind, **values} if isinstance(settings, KindSettings) and has_kind_key(settings) else values
+    named_by_kind = isinstance(settings, KindSettings) and not isinstance(settings, CorpusSettings)  # by its corpus
+    return {"kind": settings.kind, **values} if named_by_kind else values
 
 
 def vars_of(settings: Settings) -> dict[str, Any]:
@@ -238,11 +239,6 @@ def vars_of(settings: Settings) -> dict[str, Any]:
 
 def plain_stage(stage: StageSettings) -> dict[str, Any]:
     return {key: dict(value) if isinstance(value, Mapping) else value for key, value in vars_of(stage).items() if value}
-
-
-def has_kind_key(settings: KindSettings) -> bool:
-    """Whether `kind` chooses the dataclass; in [data] the corpus does."""
-    return not isinstance(settings, CorpusSettings)
 
 
 def dumps(config: Config) -> str:

@@ -6,7 +6,7 @@ package names its own by entry points, such as
     [project.entry-points."bangbang.rewards"]
     keywords = "my_package:Keywords"
 
-A name in a config only ever finds what is installed. Nothing is imported from a path, and no built-in name can be taken.
+A name in a config only finds what is installed. Nothing is imported from a path, and no built-in name can be taken.
 """
 
 import dataclasses

@@ -9,6 +9,7 @@ import dataclasses
 import inspect
 import textwrap
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from bangbang.errors import InputError
@@ -65,7 +66,7 @@ def field_lines(node: ast.AST) -> dict[str, str]:
     """The string that follows each annotated name in a class's body, in one line."""
     body = node.body if isinstance(node, ast.ClassDef) else []
     lines = {}
-    for field, text in zip(body, body[1:], strict=False):
+    for field, text in pairwise(body):
         if (
             isinstance(field, ast.AnnAssign)
             and isinstance(field.target, ast.Name)

@@ -9,8 +9,11 @@ import pytest
 
 from bangbang import config as configs
 from bangbang.cli.main import main
-from bangbang.config import Config, ObjectiveConfig, RewardConfig, TrainingConfig
+from bangbang.config import Config
+from bangbang.objectives.settings import BangBang, Pg, Raml, Spg
 from bangbang.reporting.labels import label_runs
+from bangbang.rewards.settings import RougeNSettings
+from bangbang.training.settings import TrainingSettings
 
 
 def labels_of(folder: Path, kinds: list[Config], vocabulary: Path) -> list[str]:
@@ -26,19 +29,19 @@ def labels_of(folder: Path, kinds: list[Config], vocabulary: Path) -> list[str]:
 def test_labels_are_the_papers(tmp_path: Path, tiny_run: Path) -> None:
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "config.toml").write_text(configs.dumps(Config()))
-    spg = Config(objective=ObjectiveConfig(kind="bbspg", p_drop=0.4))
+    spg = Config(objective=BangBang(p_drop=0.4))
     kinds = [
         Config(),
-        Config(objective=ObjectiveConfig(kind="raml")),
-        Config(objective=ObjectiveConfig(kind="pg")),
-        Config(objective=ObjectiveConfig(kind="pg"), training=TrainingConfig(init=str(tmp_path / "start"))),
-        Config(objective=ObjectiveConfig(kind="pg"), training=TrainingConfig(init="gone/away")),
-        Config(objective=ObjectiveConfig(kind="spg", reward_weight=3)),
+        Config(objective=Raml()),
+        Config(objective=Pg()),
+        Config(objective=Pg(), training=TrainingSettings(init=str(tmp_path / "start"))),
+        Config(objective=Pg(), training=TrainingSettings(init="gone/away")),
+        Config(objective=Spg(reward_weight=3)),
         spg,
-        replace(spg, training=TrainingConfig(seed=2)),
-        replace(spg, reward=RewardConfig(length=1.0)),
-        replace(spg, reward=RewardConfig(max_n=2)),
-        Config(objective=ObjectiveConfig(kind="bbspg", p_drop=0.25)),
+        replace(spg, training=TrainingSettings(seed=2)),
+        replace(spg, reward=RougeNSettings(length=1.0)),
+        replace(spg, reward=RougeNSettings(max_n=2)),
+        Config(objective=BangBang(p_drop=0.25)),
     ]
     assert labels_of(tmp_path, kinds, tiny_run / "vocabulary.json") == [
         *("MLE", "RAML", "PG", "PG from MLE", "PG from away", "SPG W=3"),

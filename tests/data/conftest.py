@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bangbang.config import DataConfig, VocabularyConfig
+from bangbang.corpora.settings import Files
 from bangbang.data import Corpus, prepare
+from bangbang.data.settings import VocabularySettings, Words
 
 NOUNS = ("cat", "dog", "fish", "bird", "horse", "mouse", "whale")
 PLACES = ("house", "garden", "river", "forest", "valley")
@@ -41,8 +42,8 @@ def parallel(tmp_path: Path) -> Path:
 def prepared(tmp_path: Path) -> Callable[..., Corpus]:
     """Prepares a corpus in the test's own folder; keywords go to the data options."""
 
-    def make(corpus: Path | str, vocabulary: VocabularyConfig | None = None, **options: object) -> Corpus:
-        data = DataConfig(corpus=str(corpus), cache=str(tmp_path / "cache"), **options)  # type: ignore[arg-type]
-        return prepare(data, vocabulary or VocabularyConfig(), progress=False)
+    def make(corpus: Path | str, vocabulary: VocabularySettings | None = None, **options: object) -> Corpus:
+        data = Files(corpus=str(corpus), cache=str(tmp_path / "cache"), **options)  # type: ignore[arg-type]
+        return prepare(data, vocabulary or Words(), progress=False)
 
     return make

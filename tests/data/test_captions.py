@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from bangbang.config import VocabularyConfig
+from bangbang.corpora.caption_files import coco_album, listed_album, token_album
 from bangbang.data import Corpus
-from bangbang.data.caption_files import coco_album, listed_album, token_album
+from bangbang.data.settings import BytePairs, Words
 from bangbang.errors import InputError
 from bangbang.symbols import EOS, PAD
 from tests.features.pictures import save_pictures
@@ -48,7 +48,7 @@ def listed(tmp_path: Path) -> Path:
 
 
 def test_each_example_is_an_image_and_one_caption(listed: Path, prepared: Prepare) -> None:
-    corpus = prepared(listed, VocabularyConfig(split="bare-words"))
+    corpus = prepared(listed, Words(split="bare-words"))
     assert {name: counts["rows"] for name, counts in corpus.manifest["splits"].items()} == {
         "train": 20,
         "valid": 5,
@@ -97,11 +97,11 @@ def test_all_references_works_for_text_too(parallel: Path, prepared: Prepare) ->
 
 
 def test_bare_words_leave_out_punctuation_but_not_inside_words(listed: Path, prepared: Prepare) -> None:
-    vocabulary = prepared(listed, VocabularyConfig(split="bare-words")).vocabulary
+    vocabulary = prepared(listed, Words(split="bare-words")).vocabulary
     ids = vocabulary.encode("The man's cat, in a T-shirt!")
     assert vocabulary.decode(ids) == "the man's cat in a t-shirt"
     with pytest.raises(InputError, match="bare-words"):
-        prepared(listed, VocabularyConfig(kind="bpe", size=300, split="bare-words"))
+        prepared(listed, BytePairs(size=300, split="bare-words"))
 
 
 def test_the_vocabulary_and_the_fingerprint(listed: Path, prepared: Prepare) -> None:
@@ -353,7 +353,7 @@ def test_the_shared_flickr8k(prepared: Prepare) -> None:
     folder = Path(__file__).parents[3] / "shared/data/flickr8k"
     if not folder.is_dir():
         pytest.skip("no shared/data/flickr8k beside the project")
-    corpus = prepared(folder, VocabularyConfig(split="bare-words", min_count=4))
+    corpus = prepared(folder, Words(split="bare-words", min_count=4))
     rows = {name: (counts["rows"], counts["examples"]) for name, counts in corpus.manifest["splits"].items()}
     assert rows == {"train": (6000, 30000), "valid": (1000, 5000), "test": (1000, 5000)}
     batch = corpus.split("train", all_references=True).batch(np.arange(8))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from bangbang.config import DataConfig, VocabularyConfig
+from bangbang.corpora.settings import Files
 from bangbang.data import Corpus, batches, prepare
+from bangbang.data.settings import Words
 from bangbang.data.split import Split
 from bangbang.errors import InputError
 from bangbang.symbols import EOS, PAD, UNK
@@ -124,7 +125,7 @@ def test_a_second_call_finds_the_folder_and_a_change_does_not(parallel: Path, pr
     assert (again.folder / "corpus.json").stat().st_mtime_ns == stamp
     folders = {first.folder}
     folders.add(prepared(parallel, max_source_length=9).folder)
-    folders.add(prepared(parallel, VocabularyConfig(size=20)).folder)
+    folders.add(prepared(parallel, Words(size=20)).folder)
     with (parallel / "valid.tgt").open("r+") as file:
         file.write("Z")
     folders.add(prepared(parallel).folder)
@@ -146,7 +147,7 @@ def test_nothing_is_left_of_a_failure(parallel: Path, tmp_path: Path) -> None:
     with (parallel / "test.tgt2").open("ab") as file:
         file.write(b"\xff\n")
     with pytest.raises(InputError):
-        prepare(DataConfig(corpus=str(parallel), cache=str(tmp_path / "cache")), VocabularyConfig(), progress=False)
+        prepare(Files(corpus=str(parallel), cache=str(tmp_path / "cache")), Words(), progress=False)
     assert list((tmp_path / "cache").iterdir()) == []
 
 

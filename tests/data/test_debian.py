@@ -11,10 +11,10 @@ import lz4.frame
 import pytest
 
 from bangbang.cli.main import main
-from bangbang.config import DataConfig
+from bangbang.corpora.families import normalised, opening
+from bangbang.corpora.pairs import Ledger, Pair
+from bangbang.corpora.settings import Debian
 from bangbang.data import Corpus, debian
-from bangbang.data.families import normalised, opening
-from bangbang.data.pairs import Ledger, Pair
 from bangbang.data.sides import Sides
 
 Prepared = Callable[..., Corpus]
@@ -142,7 +142,7 @@ def test_a_common_name_makes_a_family() -> None:
 
 def leaks(pairs: list[Pair], paragraphs: Callable[[Pair], list[str]]) -> dict[str, int]:
     """How many keys of each kind are on both sides of a split into train and held out."""
-    sides = Sides(DataConfig(), [])
+    sides = Sides(Debian(), [])
     keys: dict[str, dict[bool, set[str]]] = {}
     for pair in pairs:
         held_out = sides.of(pair.family) != "train"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from bangbang.cli.main import main
-from bangbang.config import DataConfig
+from bangbang.corpora.definitions import Documented, documented, identifier_words
+from bangbang.corpora.families import normalised, opening
+from bangbang.corpora.pairs import Ledger, Pair
+from bangbang.corpora.prose import clean, prose
+from bangbang.corpora.settings import Docstrings
 from bangbang.data import Corpus, docstrings
-from bangbang.data.definitions import Documented, documented, identifier_words
-from bangbang.data.families import normalised, opening
-from bangbang.data.pairs import Ledger, Pair
-from bangbang.data.prose import clean, prose
 from bangbang.data.sides import Sides
 
 Prepared = Callable[..., Corpus]
@@ -181,7 +181,7 @@ def test_families_join_over_common_members() -> None:
 
 def leaks(found: list[docstrings.Found], families: list[str]) -> dict[str, int]:
     """How many texts of each kind are on both sides of a split into train and held out."""
-    sides = Sides(DataConfig(), [])
+    sides = Sides(Docstrings(), [])
     shared = Counter(normalised(identifier_words(pair.name)) for pair in found)
     texts: dict[str, dict[bool, set[str]]] = {}
     for pair, family in zip(found, families, strict=True):

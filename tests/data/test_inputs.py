@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bangbang.cli.main import main
+from bangbang.corpora.text_files import lines
 from bangbang.data import Corpus
-from bangbang.data.files import lines
 
 Prepared = Callable[..., Corpus]
 ROWS = [(f"a source of number {n}", f"target {n}") for n in range(60)]

@@ -10,22 +10,23 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bangbang.config import DataConfig, VocabularyConfig
+from bangbang.corpora.settings import CorpusSettings, Files
 from bangbang.data import Corpus, encoding, preparation, prepare
 from bangbang.data.schema import ENCODED
+from bangbang.data.settings import Words
 from bangbang.data.split import Split
 from bangbang.data.vocabulary import Vocabulary
 from bangbang.errors import InputError
 
 
 @pytest.fixture
-def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DataConfig:
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CorpusSettings:
     """A corpus whose training split takes several files, since files are small here."""
     monkeypatch.setattr(encoding, "BATCHES", 1)
     file = tmp_path / "rows.jsonl"
     lines = (json.dumps({"source": f"source number {n}", "target": f"target {n % 7}"}) + "\n" for n in range(7_000))
     file.write_text("".join(lines))
-    return DataConfig(corpus=str(file), cache=str(tmp_path / "cache"))
+    return Files(corpus=str(file), cache=str(tmp_path / "cache"))
 
 
 def content(corpus: Corpus) -> dict[str, bytes]:
@@ -36,9 +37,13 @@ def content(corpus: Corpus) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("stage", ["reading", "vocabulary", "the second file", "the manifest"])
 def test_an_interrupted_preparation_goes_on(
-    rows: DataConfig, stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    rows: CorpusSettings,
+    stage: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    whole = prepare(DataConfig(corpus=rows.corpus, cache=str(tmp_path / "other")), VocabularyConfig(), progress=False)
+    whole = prepare(Files(corpus=rows.corpus, cache=str(tmp_path / "other")), Words(), progress=False)
     calls = {"train": 0, "_file": 0}
     target, name, limit = {
         "reading": (preparation, "read", 0),
@@ -57,11 +62,11 @@ def test_an_interrupted_preparation_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(target, name, interrupted)
         with pytest.raises(KeyboardInterrupt):
-            prepare(rows, VocabularyConfig(), progress=False)
+            prepare(rows, Words(), progress=False)
     files = []
     encode = encoding.Encoder._file
     monkeypatch.setattr(encoding.Encoder, "_file", lambda *given: files.append(given) or encode(*given))
-    again = prepare(rows, VocabularyConfig())
+    again = prepare(rows, Words())
     said = "which was interrupted" in capsys.readouterr().err
     assert said == (stage in ("vocabulary", "the second file"))
     expected = len(list(whole.folder.rglob("*.arrow")))
@@ -70,7 +75,7 @@ def test_an_interrupted_preparation_goes_on(
     assert not list(Path(rows.cache).glob(".*"))
 
 
-def make_slowly(config: DataConfig, pause: float) -> None:
+def make_slowly(config: CorpusSettings, pause: float) -> None:
     encode = encoding.Encoder._file
 
     def slow(*given: object) -> object:
@@ -78,10 +83,10 @@ def make_slowly(config: DataConfig, pause: float) -> None:
         return encode(*given)  # type: ignore[arg-type]
 
     encoding.Encoder._file = slow  # type: ignore[method-assign, assignment]
-    prepare(config, VocabularyConfig(), progress=False)
+    prepare(config, Words(), progress=False)
 
 
-def test_others_wait_and_a_killed_process_leaves_what_it_had(rows: DataConfig) -> None:
+def test_others_wait_and_a_killed_process_leaves_what_it_had(rows: CorpusSettings) -> None:
     context = multiprocessing.get_context("fork")
     first = context.Process(target=make_slowly, args=(rows, 0.4))
     first.start()
@@ -97,7 +102,7 @@ def test_others_wait_and_a_killed_process_leaves_what_it_had(rows: DataConfig) -
         process.join()
     assert [process.exitcode for process in (first, *others)] == [-signal.SIGKILL, 0, 0]
     assert len(list(Path(rows.cache).iterdir())) == 1
-    assert len(prepare(rows, VocabularyConfig(), progress=False).split("train")) > 6_000
+    assert len(prepare(rows, Words(), progress=False).split("train")) > 6_000
 
 
 def table(source_ids: pa.Array) -> pa.Table:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bangbang.config import VocabularyConfig
 from bangbang.data import Vocabulary
+from bangbang.data.settings import Words
 from bangbang.errors import InputError
 from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 
@@ -20,7 +20,7 @@ quick = settings(derandomize=True, max_examples=150, deadline=None)
 
 
 def trained(**options: object) -> Vocabulary:
-    return Vocabulary.train(TEXTS, VocabularyConfig(**options))  # type: ignore[arg-type]
+    return Vocabulary.train(TEXTS, Words(**options))  # type: ignore[arg-type]
 
 
 def test_symbols_come_first_and_types_by_falling_count_then_name() -> None:
@@ -55,7 +55,7 @@ def test_words_are_parted_from_punctuation_only_if_asked() -> None:
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_symbols_written_out_are_unknown(kind: str, split: str, symbol: str) -> None:
     text = f"the cat {symbol} the {symbol.upper()} mat"
-    vocabulary = Vocabulary.train([*TEXTS, text, text, text], VocabularyConfig(kind=kind, split=split, size=300))  # type: ignore[arg-type]
+    vocabulary = Vocabulary.train([*TEXTS, text, text, text], Words(kind=kind, split=split, size=300))  # type: ignore[arg-type]
     assert [vocabulary.token(index) for index in range(4)] == list(SYMBOLS)
     ids = vocabulary.encode(text)
     assert not {PAD, BOS, EOS}.intersection(ids)

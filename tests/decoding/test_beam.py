@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bangbang.config import DecodingConfig
 from bangbang.decoding import generate
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.symbols import BOS, EOS, PAD, UNK
 from tests.decoding.table_model import TableModel
 
 V, LENGTH = 7, 4
-FREE = DecodingConfig(dup=False, unknown=True)
+FREE = DecodingSettings(dup=False, unknown=True)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def ended_sequences(dup: bool, unknown: bool) -> list[list[int]]:
 @pytest.mark.parametrize(("dup", "unknown"), [(False, True), (True, False)])
 def test_a_wide_beam_finds_the_best_sequences(model: TableModel, penalty: float, dup: bool, unknown: bool) -> None:
     every = ended_sequences(dup, unknown)
-    config = DecodingConfig(method="beam", beam_size=len(every), length_penalty=penalty, dup=dup, unknown=unknown)
+    config = DecodingSettings(method="beam", beam_size=len(every), length_penalty=penalty, dup=dup, unknown=unknown)
     for which in range(3):
         ranked = sorted(every, key=lambda z: -model.log_p(which, z) / len(z) ** penalty)
         [found] = generate(model, [[which]], config, LENGTH, nbest=5)

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bangbang.config import DecodingConfig
 from bangbang.decoding import generate
 from bangbang.decoding.sampling import draw, truncate
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.symbols import BOS, EOS, PAD
 from tests.decoding.table_model import TableModel
 
 V = 7
-SAMPLING = DecodingConfig(method="sample", dup=False, unknown=True)
+SAMPLING = DecodingSettings(method="sample", dup=False, unknown=True)
 
 
 def chi_square(observed: torch.Tensor, expected: torch.Tensor) -> float:

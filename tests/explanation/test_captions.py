@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from bangbang.cli.main import main
-from bangbang.config import ObjectiveConfig
 from bangbang.explanation import Subject, draw_targets, trace
 from bangbang.explanation.example import text_example, validation_example
 from bangbang.explanation.methods import Methods
-from bangbang.objectives import Settings
+from bangbang.objectives import Sampling
+from bangbang.objectives.settings import Mle
 from bangbang.training import Run
 from tests.explanation import test_trace
 
@@ -30,11 +30,11 @@ def test_the_trace_of_an_image(captioned: Subject) -> None:
         test_trace.test_it_is_the_target_that_training_draws_with_its_loss(captioned, settings)
         test_trace.test_increments_are_the_rewards_own(captioned, settings)
     test_trace.test_probabilities_are_a_literal_forward_pass(captioned)
-    assert trace(captioned, Settings(p_drop=0.0)).steps[0].reference == captioned.word(int(captioned.y[0, 0]))
+    assert trace(captioned, Sampling(p_drop=0.0)).steps[0].reference == captioned.word(int(captioned.y[0, 0]))
 
 
 def test_the_targets_of_an_image(captioned: Subject) -> None:
-    methods = {each.method: each for each in draw_targets(captioned, Methods.of(ObjectiveConfig(), 0), 20)}
+    methods = {each.method: each for each in draw_targets(captioned, Methods.of(Mle(), 0), 20)}
     (only,) = methods["MLE"].targets
     assert only.text == captioned.text(captioned.y[0].tolist())
     assert only.reward < 1 and only.reward == pytest.approx(float(captioned.rewards(captioned.y)))

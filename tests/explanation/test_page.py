@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bangbang.config import ObjectiveConfig
 from bangbang.explanation import Subject, draw_targets, trace
 from bangbang.explanation.methods import Methods, bang_bang
 from bangbang.explanation.page import page
 from bangbang.explanation.record import targets_record, trace_record
 from bangbang.explanation.scatter import LOOKS, inline_svg, picture_bytes
 from bangbang.explanation.targets import Targets
+from bangbang.objectives.settings import Mle
 from tests.browser import Browser, needs_chromium
 
 COUNTED = (".pill", ".pill[aria-pressed=true]", ".wave", "tr", ".method")
@@ -23,12 +23,12 @@ EVIL = "</script><img src=x onerror=alert(1)> & <!-- {{RECORD}}"
 
 @pytest.fixture(scope="module")
 def drawn(subject: Subject) -> list[Targets]:
-    return list(draw_targets(subject, Methods.of(ObjectiveConfig(), 0), 30))
+    return list(draw_targets(subject, Methods.of(Mle(), 0), 30))
 
 
 @pytest.fixture(scope="module")
 def pages(subject: Subject, drawn: list[Targets]) -> dict[str, str]:
-    settings = bang_bang(ObjectiveConfig(), 0, 0.5)
+    settings = bang_bang(Mle(), 0, 0.5)
     record = trace_record(subject, settings, trace(subject, settings, 2), 2) | {"source": EVIL}
     drawings = inline_svg(drawn, "wide", 7, 5) + inline_svg(drawn, "narrow", 4, 4)
     return {"trace": page(EVIL, record), "targets": page("targets", targets_record(subject, drawn, 1), drawings)}

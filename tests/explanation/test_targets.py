@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from bangbang.config import ObjectiveConfig
 from bangbang.explanation import Subject, Targets, draw_targets
 from bangbang.explanation.methods import Methods, finite_spg
 from bangbang.objectives import mle, token_losses
+from bangbang.objectives.settings import Mle, Raml, Spg
 from bangbang.symbols import BOS, EOS, PAD
 
 SAMPLES = 40
@@ -18,7 +18,7 @@ def drawn(subject: Subject, methods: Methods, seed: int = 1) -> dict[str, Target
 
 @pytest.fixture(scope="module")
 def found(subject: Subject) -> dict[str, Targets]:
-    return drawn(subject, Methods.of(ObjectiveConfig(), 0))
+    return drawn(subject, Methods.of(Mle(), 0))
 
 
 def test_every_method_draws_as_many(found: dict[str, Targets]) -> None:
@@ -67,15 +67,15 @@ def test_scores_are_the_literal_ones(subject: Subject) -> None:
 
 
 def test_limits(subject: Subject, found: dict[str, Targets]) -> None:
-    strong = drawn(subject, Methods.of(ObjectiveConfig(), 0, p_drop=0.0, weight=1e4))
+    strong = drawn(subject, Methods.of(Mle(), 0, p_drop=0.0, weight=1e4))
     assert strong["SPG"].targets == strong["bang-bang SPG"].targets == found["MLE"].targets
-    weak = drawn(subject, Methods.of(ObjectiveConfig(), 0, p_drop=1.0))
+    weak = drawn(subject, Methods.of(Mle(), 0, p_drop=1.0))
     assert weak["bang-bang SPG"].mean("reward") < found["bang-bang SPG"].mean("reward")
     assert weak["RAML"] == found["RAML"] and weak["PG"] == found["PG"]
-    assert drawn(subject, Methods.of(ObjectiveConfig(), 0), seed=2)["PG"] != found["PG"]
+    assert drawn(subject, Methods.of(Mle(), 0), seed=2)["PG"] != found["PG"]
 
 
 def test_settings_of_the_runs_own_method(subject: Subject, found: dict[str, Targets]) -> None:
-    own = ObjectiveConfig(kind="raml", payoff="reward", tau=0.02)
+    own = Raml(payoff="reward", tau=0.02)
     assert drawn(subject, Methods.of(own, 0))["RAML"].mean("reward") > found["RAML"].mean("reward")
-    assert finite_spg(ObjectiveConfig(kind="spg", reward_weight=4.0)).rules.weight == 4.0
+    assert finite_spg(Spg(reward_weight=4.0)).rules.weight == 4.0

@@ -7,33 +7,34 @@ from pathlib import Path
 import pytest
 import torch
 
-from bangbang.config import ObjectiveConfig, VocabularyConfig
 from bangbang.data import Vocabulary
+from bangbang.data.settings import BytePairs
 from bangbang.explanation import Subject, Trace, trace
 from bangbang.explanation.methods import bang_bang
 from bangbang.explanation.trace import proposal
-from bangbang.objectives import Rules, Settings, spg, token_losses
+from bangbang.objectives import Rules, Sampling, spg, token_losses
+from bangbang.objectives.settings import BangBang, Mle, Spg
 from bangbang.rewards import Dup, Eos, RougeN, Sum, dense
 from bangbang.symbols import BOS, EOS, SYMBOLS
 from bangbang.training import Run
 
-HALF = Settings(p_drop=0.5)
-FINITE = Settings(p_drop=0.3, rules=Rules(weight=8.0))
-IN_ORDER = Settings(p_drop=0.5, rules=Rules(ties="reference"))
-COOL = Settings(p_drop=0.5, weight_by_reward=False, rules=Rules(temperature=0.7, top_k=5))
-WITH_Y = Settings(p_drop=0.5, ends="reference")
+HALF = Sampling(p_drop=0.5)
+FINITE = Sampling(p_drop=0.3, rules=Rules(weight=8.0))
+IN_ORDER = Sampling(p_drop=0.5, rules=Rules(ties="reference"))
+COOL = Sampling(p_drop=0.5, weight_by_reward=False, rules=Rules(temperature=0.7, top_k=5))
+WITH_Y = Sampling(p_drop=0.5, ends="reference")
 SEEDS = range(1, 8)
 every_setting = pytest.mark.parametrize(
     "settings", [HALF, FINITE, IN_ORDER, COOL, WITH_Y], ids=["half", "finite", "in order", "cool", "ends"]
 )
 
 
-def traces(subject: Subject, settings: Settings) -> list[Trace]:
+def traces(subject: Subject, settings: Sampling) -> list[Trace]:
     return [trace(subject, settings, seed) for seed in SEEDS]
 
 
 @every_setting
-def test_it_is_the_target_that_training_draws_with_its_loss(subject: Subject, settings: Settings) -> None:
+def test_it_is_the_target_that_training_draws_with_its_loss(subject: Subject, settings: Sampling) -> None:
     for seed in SEEDS:
         found = trace(subject, settings, seed)
         generator = torch.Generator().manual_seed(seed)
@@ -74,7 +75,7 @@ def test_in_loss_where_w_is_not_zero(subject: Subject) -> None:
 
 
 @every_setting
-def test_increments_are_the_rewards_own(subject: Subject, settings: Settings) -> None:
+def test_increments_are_the_rewards_own(subject: Subject, settings: Sampling) -> None:
     size = len(subject.run.vocabulary)
     for found in traces(subject, settings):
         state = subject.reward.start(subject.references)
@@ -122,7 +123,7 @@ def test_others_are_all_that_the_reward_does_not_tell_apart(subject: Subject) ->
 
 
 @every_setting
-def test_what_was_chosen_could_be_drawn(subject: Subject, settings: Settings) -> None:
+def test_what_was_chosen_could_be_drawn(subject: Subject, settings: Sampling) -> None:
     for step in (step for found in traces(subject, settings) for step in found.steps):
         chosen = [each for each in step.candidates if each.chosen]
         assert [each.id for each in chosen] == [step.id] and chosen[0].proposal > 0
@@ -144,7 +145,7 @@ def test_ties_are_told(subject: Subject) -> None:
 
 def test_parts_carry_their_weights(subject: Subject) -> None:
     weighted = replace(subject, reward=Sum(RougeN(), Dup(), Eos(), weights=[1.0, 0.25, 3.0]))
-    found = [each for step in trace(weighted, Settings(p_drop=0.5)).steps for each in step.candidates]
+    found = [each for step in trace(weighted, Sampling(p_drop=0.5)).steps for each in step.candidates]
     assert all(sum(each.parts.values()) == pytest.approx(each.delta_r, abs=1e-6) for each in found)
     assert {each.parts["Eos"] for each in found} == {0.0, -3.0} and {each.parts["Dup"] for each in found} == {
         0.0,
@@ -169,32 +170,32 @@ def test_the_proposal_is_its_equation() -> None:
 
 
 def test_limits_of_p_drop(subject: Subject) -> None:
-    reward_alone = trace(subject, Settings(p_drop=0.0))
+    reward_alone = trace(subject, Sampling(p_drop=0.0))
     assert [step.id for step in reward_alone.steps] == subject.references[0].tolist()
     assert reward_alone.reward == reward_alone.reference_reward == 1 and all(
         step.in_loss for step in reward_alone.steps
     )
     assert all(step.token == step.reference for step in reward_alone.steps)
-    model_alone = trace(subject, Settings(p_drop=1.0))
+    model_alone = trace(subject, Sampling(p_drop=1.0))
     assert model_alone.loss == 0 and not any(step.in_loss for step in model_alone.steps)
 
 
 def test_the_end_is_written_out(subject: Subject) -> None:
-    found = trace(subject, Settings(p_drop=0.0))
+    found = trace(subject, Sampling(p_drop=0.0))
     assert found.steps[-1].token == SYMBOLS[EOS]
     assert found.text == " ".join(step.token for step in found.steps[:-1])
 
 
 def test_settings_come_from_a_bang_bang_run_and_else_are_defaults() -> None:
-    own = ObjectiveConfig(kind="bbspg", p_drop=0.8, reward_weight=5.0, p_drop_delay=100)
+    own = BangBang(p_drop=0.8, reward_weight=5.0, p_drop_delay=100)
     assert bang_bang(own, 100).p_drop == 0.8 and bang_bang(own, 99).p_drop == 0.0
     assert bang_bang(own, 0, 0.3).p_drop == 0.3 and bang_bang(own, 0).rules.weight == 5.0
-    other = bang_bang(ObjectiveConfig(kind="spg", p_drop=0.8, reward_weight=5.0), 0)
-    assert other.p_drop == ObjectiveConfig().p_drop and math.isinf(other.rules.weight)
+    other = bang_bang(Spg(p_drop=0.8, reward_weight=5.0), 0)
+    assert other.p_drop == Mle().p_drop and math.isinf(other.rules.weight)
 
 
 def test_words_are_readable_and_safe_to_print(subject: Subject, tmp_path: Path) -> None:
-    pieces = Vocabulary.train(["a clock für dich"] * 3, VocabularyConfig(kind="bpe", size=300))
+    pieces = Vocabulary.train(["a clock für dich"] * 3, BytePairs(size=300))
     odd = replace(subject, run=Run(tmp_path, subject.run.config, pieces))
     words = [odd.word(token) for token in range(len(pieces))]
     assert words[:4] == list(SYMBOLS) and "␣clock" in words

@@ -4,15 +4,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from bangbang.config import ModelConfig
 from bangbang.models import AttentionGru
+from bangbang.models.settings import AttentionGruSettings
 from bangbang.symbols import BOS, PAD
 
 
 @pytest.fixture(params=[1, 3])
 def model(request: pytest.FixtureRequest) -> AttentionGru:
     torch.manual_seed(0)
-    return AttentionGru(30, ModelConfig(layers=request.param, units=8, dropout=0.5)).double().eval()
+    return AttentionGru(30, AttentionGruSettings(layers=request.param, units=8, dropout=0.5)).double().eval()
 
 
 def random_input(batch: int, length: int) -> tuple[Tensor, Tensor]:

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bangbang.config import ModelConfig
 from bangbang.models import ShowAndTell
 from bangbang.models.lstm import Lstm
+from bangbang.models.settings import ShowAndTellSettings
 from bangbang.symbols import BOS, PAD
 
 UNITS = 6
@@ -70,7 +70,7 @@ def rolled(model: ShowAndTell, images: Tensor, tokens: Tensor, keeps: dict[int, 
 @pytest.mark.parametrize("keeps", [{}, {2: [0, 2, 3]}, {1: [3, 1], 3: [1]}, {0: [2, 0]}, {1: [0, 1, 2], 2: [2, 0]}])
 def test_a_rollout_is_unroll_of_the_tokens_it_took(keeps: dict[int, list[int]]) -> None:
     torch.manual_seed(0)
-    model = ShowAndTell(20, 5, ModelConfig(kind="show_and_tell", layers=1, units=UNITS, dropout=0.0)).double()
+    model = ShowAndTell(20, 5, ShowAndTellSettings(layers=1, units=UNITS, dropout=0.0)).double()
     images = torch.rand(4, 5, dtype=torch.float64)
     tokens = torch.cat((torch.full((4, 1), BOS), torch.randint(PAD, 20, (4, 4))), 1)
     features, places = rolled(model, images, tokens, keeps)
@@ -86,7 +86,7 @@ def test_a_rollout_is_unroll_of_the_tokens_it_took(keeps: dict[int, list[int]]) 
 
 def test_a_rollouts_noise_is_on_input_and_output() -> None:
     torch.manual_seed(0)
-    model = ShowAndTell(20, 5, ModelConfig(kind="show_and_tell", layers=1, units=64, dropout=0.5)).double().train()
+    model = ShowAndTell(20, 5, ShowAndTellSettings(layers=1, units=64, dropout=0.5)).double().train()
     images, tokens = torch.rand(8, 5, dtype=torch.float64), torch.randint(4, 20, (8, 4))
     features, _ = rolled(model, images, tokens, {2: [0, 3, 4]})  # checks that the graph has the noise of the steps
     assert (features == 0).double().mean().item() == pytest.approx(0.5, abs=0.08)
@@ -102,7 +102,7 @@ def test_a_rollouts_noise_is_on_input_and_output() -> None:
 
 def test_gradients_with_noise_are_those_of_finite_differences() -> None:
     torch.manual_seed(0)
-    model = ShowAndTell(20, 5, ModelConfig(kind="show_and_tell", layers=1, units=UNITS, dropout=0.4)).double().train()
+    model = ShowAndTell(20, 5, ShowAndTellSettings(layers=1, units=UNITS, dropout=0.4)).double().train()
     images, tokens = torch.rand(4, 5, dtype=torch.float64), torch.randint(4, 20, (4, 4))
     weights = torch.randn(14, UNITS, dtype=torch.float64)
 
@@ -123,7 +123,7 @@ def test_gradients_with_noise_are_those_of_finite_differences() -> None:
 
 def test_memory_is_freed_without_the_garbage_collector() -> None:
     """Tensors in cycles would pile up for hundreds of steps before they are looked for."""
-    model = ShowAndTell(20, 5, ModelConfig(kind="show_and_tell", layers=1, units=UNITS, dropout=0.1)).double()
+    model = ShowAndTell(20, 5, ShowAndTellSettings(layers=1, units=UNITS, dropout=0.1)).double()
     images, tokens = torch.rand(4, 5, dtype=torch.float64), torch.randint(4, 20, (4, 4))
     count = []
     gc.collect()

@@ -5,8 +5,8 @@ import gc
 import torch
 from torch import Tensor
 
-from bangbang.config import ModelConfig
 from bangbang.models import AttentionGru
+from bangbang.models.settings import AttentionGruSettings
 from bangbang.symbols import BOS, EOS
 
 VOCABULARY, ROWS, TIME = 30, 5, 6
@@ -14,7 +14,7 @@ VOCABULARY, ROWS, TIME = 30, 5, 6
 
 def problem(dropout: float = 0.0, layers: int = 2) -> tuple[AttentionGru, Tensor, Tensor, Tensor, Tensor]:
     torch.manual_seed(0)
-    model = AttentionGru(VOCABULARY, ModelConfig(layers=layers, units=8, dropout=dropout)).double()
+    model = AttentionGru(VOCABULARY, AttentionGruSettings(layers=layers, units=8, dropout=dropout)).double()
     tokens = torch.randint(4, VOCABULARY, (ROWS, TIME))
     tokens[:, 0] = BOS
     targets = torch.randint(EOS, VOCABULARY, (TIME, ROWS))

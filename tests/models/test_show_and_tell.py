@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from bangbang.config import ModelConfig
 from bangbang.errors import InputError
 from bangbang.models import ShowAndTell
+from bangbang.models.settings import ShowAndTellSettings
 from bangbang.symbols import BOS
 
 UNITS, WORDS, FEATURES = 8, 30, 5
@@ -15,7 +15,7 @@ UNITS, WORDS, FEATURES = 8, 30, 5
 @pytest.fixture
 def model() -> ShowAndTell:
     torch.manual_seed(0)
-    config = ModelConfig(kind="show_and_tell", layers=1, units=UNITS, dropout=0.5)
+    config = ShowAndTellSettings(layers=1, units=UNITS, dropout=0.5)
     return ShowAndTell(WORDS, FEATURES, config).double().eval()
 
 
@@ -119,4 +119,4 @@ def test_half_precision_features_are_read(model: ShowAndTell) -> None:
 
 def test_more_than_one_layer_is_refused() -> None:
     with pytest.raises(InputError, match="one LSTM layer"):
-        ModelConfig(kind="show_and_tell", layers=2)
+        ShowAndTellSettings(layers=2)

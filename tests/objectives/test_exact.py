@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bangbang.objectives import Rules, Settings, spg, token_losses
+from bangbang.objectives import Rules, Sampling, spg, token_losses
 from bangbang.rewards import Dup, Eos, RougeN, Sum
 from bangbang.symbols import EOS, PAD
 from tests.oracles.enumeration import (
@@ -48,7 +48,7 @@ def exact_gradient(model: PrefixModel, p_drop: float, weight: float, by_reward: 
     return gradient(value, model)
 
 
-def estimate(model: PrefixModel, settings: Settings, rows: int, seed: int, several=Y) -> Tensor:
+def estimate(model: PrefixModel, settings: Sampling, rows: int, seed: int, several=Y) -> Tensor:
     """The shipped code's gradient of the mean over examples."""
     generator = torch.Generator().manual_seed(seed)
     proposal = spg(model.decoder(rows), REWARD, references(several, rows), TIME, settings, generator)
@@ -89,7 +89,7 @@ def test_monte_carlo_converges_to_the_exact_gradient(p_drop: float, weight: floa
     """25 estimates of 400 samples: their mean is right within 4.5 standard errors, in every coordinate."""
     model = PrefixModel()
     exact = exact_gradient(model, p_drop, weight, by_reward, several)
-    settings = Settings(p_drop, weight_by_reward=by_reward, rules=Rules(weight))
+    settings = Sampling(p_drop, weight_by_reward=by_reward, rules=Rules(weight))
     drawn = torch.stack([estimate(model, settings, 400, seed, several) for seed in range(25)])
     error = (drawn.mean(0) - exact).abs()
     bound = STANDARD_ERRORS * drawn.std(0) / math.sqrt(len(drawn)) + 1e-12
@@ -102,7 +102,7 @@ def test_monte_carlo_converges_to_the_exact_gradient(p_drop: float, weight: floa
 def test_samples_that_end_with_the_reference_do_so_exactly(weight: float, samples: int, several, end: int) -> None:
     model = PrefixModel()
     exact = exact_gradient(model, 0.4, weight, True, several, end)
-    settings = Settings(0.4, samples, ends="reference", rules=Rules(weight))
+    settings = Sampling(0.4, samples, ends="reference", rules=Rules(weight))
     drawn = torch.stack([estimate(model, settings, 400 // samples, seed, several) for seed in range(25)])
     assert ((drawn.mean(0) - exact).abs() <= STANDARD_ERRORS * drawn.std(0) / 5 + 1e-12).all()
     # what the same samples teach when they may go on is something else
@@ -112,7 +112,7 @@ def test_samples_that_end_with_the_reference_do_so_exactly(weight: float, sample
 
 def test_the_error_falls_with_the_root_of_the_number_of_samples() -> None:
     model = PrefixModel()
-    settings = Settings(0.4)
+    settings = Sampling(0.4)
     exact = exact_gradient(model, 0.4, math.inf, True)
 
     def rms(rows: int) -> float:
@@ -126,7 +126,7 @@ def test_the_error_falls_with_the_root_of_the_number_of_samples() -> None:
 def test_several_samples_of_an_example_estimate_the_same() -> None:
     model = PrefixModel()
     exact = exact_gradient(model, 0.4, math.inf, True)
-    drawn = torch.stack([estimate(model, Settings(0.4, samples=4), 100, seed) for seed in range(25)])
+    drawn = torch.stack([estimate(model, Sampling(0.4, samples=4), 100, seed) for seed in range(25)])
     assert ((drawn.mean(0) - exact).abs() <= STANDARD_ERRORS * drawn.std(0) / 5 + 1e-12).all()
 
 
@@ -162,7 +162,7 @@ def test_spg_varies_far_less_than_pg() -> None:
 def test_sequences_follow_q_tilde() -> None:
     """Chi-square of whole sampled sequences, with ties, rows that end at different times and several references."""
     from bangbang.objectives import draw
-    from bangbang.objectives.spg import bang_bang_weights
+    from bangbang.objectives.policy_gradients import bang_bang_weights
 
     model, rows, p_drop = PrefixModel(seed=3), 20_000, 0.4
     generator = torch.Generator().manual_seed(7)

@@ -6,14 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from bangbang.config import ModelConfig
-from bangbang.models import AttentionGru
-from bangbang.objectives import Proposal, Rules, Settings, mle, sampler, spg, token_losses
-from bangbang.objectives.decoder import Rollout
-from bangbang.objectives.spg import loss_weights, others_baseline
+from bangbang.contracts import Rollout
+from bangbang.models import AttentionGru, InputDecoder
+from bangbang.models.settings import AttentionGruSettings
+from bangbang.objectives import Proposal, Rules, Sampling, mle, sampler, spg, token_losses
+from bangbang.objectives.policy_gradients import loss_weights, others_baseline
 from bangbang.rewards import Dup, Eos, RougeN, Sum
 from bangbang.symbols import BOS, EOS, PAD
-from bangbang.training.learner import InputDecoder
 
 REWARD = Sum(RougeN(3), Dup(), Eos())
 REFERENCES = torch.tensor([[5, 6, 7, EOS], [8, EOS, PAD, PAD], [9, 5, EOS, PAD], [6, 5, 9, EOS]])
@@ -31,7 +30,7 @@ class StepByStep(InputDecoder):
 
 def model_and_decoder(kind: type[InputDecoder] = InputDecoder) -> tuple[AttentionGru, InputDecoder]:
     torch.manual_seed(0)
-    model = AttentionGru(12, ModelConfig(layers=2, units=8, dropout=0.0))
+    model = AttentionGru(12, AttentionGruSettings(layers=2, units=8, dropout=0.0))
     source = torch.randint(4, 12, (4, 6))
     return model, kind(model, model.encode(source, torch.tensor([6, 2, 4, 6])))
 
@@ -54,7 +53,7 @@ def test_without_dropping_it_is_maximum_likelihood_to_the_bit(monkeypatch: pytes
     """
     monkeypatch.setattr(sampler, "DONE_SHARE", 1.0)
     model, decoder = model_and_decoder(StepByStep)
-    ours = spg(decoder, REWARD, REFERENCES, 6, Settings(0.0), generator())
+    ours = spg(decoder, REWARD, REFERENCES, 6, Sampling(0.0), generator())
     losses, gradients = loss_and_gradients(model, ours)
     model, decoder = model_and_decoder(StepByStep)
     expected, exact = loss_and_gradients(model, mle(decoder, REFERENCES))
@@ -66,7 +65,7 @@ def test_without_dropping_it_is_maximum_likelihood_to_the_bit(monkeypatch: pytes
 
 def test_without_dropping_it_is_the_fast_maximum_likelihood_but_for_rounding() -> None:
     model, decoder = model_and_decoder()
-    losses, gradients = loss_and_gradients(model, spg(decoder, REWARD, REFERENCES, 6, Settings(0.0), generator()))
+    losses, gradients = loss_and_gradients(model, spg(decoder, REWARD, REFERENCES, 6, Sampling(0.0), generator()))
     model, decoder = model_and_decoder()
     expected, exact = loss_and_gradients(model, mle(decoder, REFERENCES))
     torch.testing.assert_close(losses, expected)
@@ -77,7 +76,7 @@ def test_without_dropping_it_is_the_fast_maximum_likelihood_but_for_rounding() -
 def test_without_a_reward_in_the_sampler_it_is_the_policy_gradient() -> None:
     """W = 0, p_drop = 0: z ~ p, all positions count, with weight R(z|y), as Eq. 6 says literally."""
     model, decoder = model_and_decoder()
-    settings = Settings(0.0, rules=Rules(weight=0.0))
+    settings = Sampling(0.0, rules=Rules(weight=0.0))
     proposal = spg(decoder, REWARD, REFERENCES, 6, settings, generator())
     losses, gradients = loss_and_gradients(model, proposal)
 
@@ -108,28 +107,28 @@ def test_without_a_reward_in_the_sampler_it_is_the_policy_gradient() -> None:
 
 def test_the_loss_omits_what_the_model_chose() -> None:
     _, decoder = model_and_decoder()
-    proposal = spg(decoder, REWARD, REFERENCES, 15, Settings(0.5), generator())
+    proposal = spg(decoder, REWARD, REFERENCES, 15, Sampling(0.5), generator())
     counts = proposal.diagnostics
     assert len(proposal.tokens) == counts.driven_tokens < counts.sample_tokens
     assert counts.driven_tokens + counts.model_tokens == counts.sample_tokens
-    everything = spg(decoder, REWARD, REFERENCES, 15, Settings(1.0), generator())
+    everything = spg(decoder, REWARD, REFERENCES, 15, Sampling(1.0), generator())
     assert len(everything.tokens) == 0 and everything.diagnostics.model_tokens > 0
-    alone = spg(decoder, REWARD, REFERENCES, 15, Settings(rules=Rules(weight=0.0)), generator())  # policy gradient
+    alone = spg(decoder, REWARD, REFERENCES, 15, Sampling(rules=Rules(weight=0.0)), generator())  # policy gradient
     counts = alone.diagnostics
     assert len(alone.tokens) == counts.model_tokens == counts.sample_tokens and counts.driven_tokens == 0
 
 
 def test_a_large_finite_weight_is_the_infinite_one_where_nothing_ties() -> None:
     _, decoder = model_and_decoder()
-    hard = spg(decoder, REWARD, REFERENCES, 6, Settings(0.0), generator())
-    soft = spg(decoder, REWARD, REFERENCES, 6, Settings(0.0, rules=Rules(weight=10_000.0)), generator())
+    hard = spg(decoder, REWARD, REFERENCES, 6, Sampling(0.0), generator())
+    soft = spg(decoder, REWARD, REFERENCES, 6, Sampling(0.0, rules=Rules(weight=10_000.0)), generator())
     assert hard.tokens.tolist() == soft.tokens.tolist()
-    assert math.isinf(Settings().rules.weight)
+    assert math.isinf(Sampling().rules.weight)
 
 
 def test_the_baseline_is_the_mean_of_the_others() -> None:
     values = torch.tensor([0.2, 0.4, 0.9, 0.0, 0.0, 0.3])
     expected = [0.2 - 0.65, 0.4 - 0.55, 0.9 - 0.3, 0.0 - 0.15, 0.0 - 0.15, 0.3 - 0.0]
     torch.testing.assert_close(others_baseline(values, 3), torch.tensor(expected))
-    torch.testing.assert_close(loss_weights(values, Settings(weight_by_reward=False)), torch.ones(6))
-    torch.testing.assert_close(loss_weights(values, Settings()), values)
+    torch.testing.assert_close(loss_weights(values, Sampling(weight_by_reward=False)), torch.ones(6))
+    torch.testing.assert_close(loss_weights(values, Sampling()), values)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bangbang.objectives import raml, token_losses
-from bangbang.objectives.raml import edit_weights, hamming_targets, other_tokens, reward_targets
+from bangbang.objectives.reward_augmented import edit_weights, hamming_targets, other_tokens, reward_targets
 from bangbang.rewards import Dup, Eos, Increments, RougeN, Sum
 from bangbang.symbols import EOS, PAD, UNK
 from tests.oracles.enumeration import SIZE, TIME, TOKENS, A, B, PrefixModel, delta_r, sequences

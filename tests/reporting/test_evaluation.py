@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bangbang.reporting.task_metric import CaptionMetric, HeadlineMetric
+from bangbang.training.scoring import CAPTIONS, HEADLINES, RESAMPLING
 from safetensors.torch import load_file, save_file
 
 from bangbang.errors import InputError
@@ -13,10 +15,8 @@ from bangbang.metrics import estimates
 from bangbang.metrics.metric import Array
 from bangbang.reporting import Evaluation, LabelledRun, evaluate
 from bangbang.reporting import evaluation as module
-from bangbang.reporting.task_metric import CaptionMetric, HeadlineMetric
 from bangbang.training import Run
 from bangbang.training.checkpoint import checksum
-from bangbang.training.scoring import CAPTIONS, HEADLINES, RESAMPLING
 
 OUTPUTS = ["a small clock", "", "a dog runs on the grass", "fast fast editor for phones"]
 REFERENCES = [

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bangbang.reporting.task_metric import HeadlineMetric
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,6 @@ from bangbang.reporting import Evaluation, LabelledRun, examples
 from bangbang.reporting.evaluation import scored
 from bangbang.reporting.examples import browser_record, dup_record, evenly, telling
 from bangbang.reporting.rows import Group
-from bangbang.reporting.task_metric import HeadlineMetric
 
 METRIC = HeadlineMetric()
 REFERENCES = [["quick brown fox"], ["lazy dog"], ["red hen house"], ["old cat"]]

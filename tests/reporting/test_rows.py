@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bangbang.reporting.task_metric import CaptionMetric, HeadlineMetric
+from bangbang.training.scoring import HEADLINE_ROUGE, RESAMPLING
 from rich.console import Console
 
 from bangbang.errors import InputError
@@ -14,9 +16,7 @@ from bangbang.metrics import compare
 from bangbang.reporting import LabelledRun, Results, evaluate, report, table
 from bangbang.reporting.evaluation import Outputs, outputs_of
 from bangbang.reporting.rows import check_comparable, side_of, statistics_of
-from bangbang.reporting.task_metric import CaptionMetric, HeadlineMetric
 from bangbang.reporting.terminal import difference as difference_cell
-from bangbang.training.scoring import HEADLINE_ROUGE, RESAMPLING
 
 Reported = tuple[Results, Path]
 

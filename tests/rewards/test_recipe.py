@@ -1,45 +1,55 @@
-"""The [reward] table asks for every reward there is, with its settings."""
+"""The settings of each reward build it: the main one first, its shaping behind it."""
 
 import pytest
 
-from bangbang.config import RewardConfig
+from bangbang import registry
+from bangbang.contracts import RewardInputs
 from bangbang.errors import InputError
-from bangbang.rewards import Bleu, CiderD, DocumentFrequency, EditDistance, Gleu, RougeL, RougeN, build_reward
+from bangbang.rewards import Bleu, CiderD, Dup, EditDistance, Eos, Gleu, Length, RougeL, RougeN
+from bangbang.rewards.settings import EditDistanceSettings, RewardSettings, RougeLSettings, RougeNSettings
 from bangbang.symbols import SYMBOLS
 
 TEXTS = [*SYMBOLS, "red", "kite"]
 
 
-def main_part(config: RewardConfig, separator: str = " ") -> object:
-    return build_reward(
-        config, TEXTS, lambda: DocumentFrequency.count([[["red", "kite"]], [["red"]]]), separator
-    ).parts[0]
+def inputs(separator: str = " ") -> RewardInputs:
+    return RewardInputs(TEXTS, separator, lambda: [[["red", "kite"]], [["red"]]])
 
 
-def test_rouge_n_alone_of_one_order() -> None:
-    reward = main_part(RewardConfig(min_n=2, max_n=2, measure="recall"))
+def test_orders_and_measure_of_rouge_n() -> None:
+    reward = RougeNSettings(min_n=2, max_n=2, measure="recall").main(inputs())
     assert isinstance(reward, RougeN) and tuple(reward.orders) == (2,) and reward.measure == "recall"
-    default = main_part(RewardConfig())
+    default = RougeNSettings().main(inputs())
     assert isinstance(default, RougeN) and tuple(default.orders) == (1, 2, 3) and default.measure == "f1"
 
 
-def test_rouge_l_with_coco_captions_beta() -> None:
-    reward = main_part(RewardConfig(kind="rouge-l", beta=1.2))
+def test_beta_of_rouge_l() -> None:
+    reward = RougeLSettings(beta=1.2).main(inputs())
     assert isinstance(reward, RougeL) and reward.beta == 1.2
 
 
-def test_edit_distance_of_characters() -> None:
-    reward = main_part(RewardConfig(kind="edit-distance", unit="character"), separator="")
-    assert isinstance(reward, EditDistance) and reward.unit == "character" and reward.separator == ""
+def test_characters_of_pieces_have_no_blanks_between_them() -> None:
+    reward = EditDistanceSettings(unit="character").main(inputs(separator=""))
+    assert isinstance(reward, EditDistance) and reward.separator == ""
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("bleu", Bleu), ("gleu", Gleu), ("cider-d", CiderD)])
-def test_the_others(kind: str, expected: type) -> None:
-    assert isinstance(main_part(RewardConfig(kind=kind)), expected)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("rouge-n", RougeN), ("rouge-l", RougeL), ("bleu", Bleu), ("gleu", Gleu), ("cider-d", CiderD)],
+)
+def test_every_kind_is_what_it_says(kind: str, expected: type) -> None:
+    settings = registry.find("rewards", kind, "here")()
+    assert isinstance(settings, RewardSettings) and isinstance(settings.main(inputs()), expected)
 
 
-def test_impossible_settings_are_named() -> None:
-    with pytest.raises(InputError, match=r"reward\.min_n must be at least 1 and at most max_n, not 4"):
-        RewardConfig(min_n=4)
-    with pytest.raises(InputError, match=r"reward\.beta must be above 0"):
-        RewardConfig(kind="rouge-l", beta=0)
+def test_shaping_of_weight_0_is_left_out() -> None:
+    every = RougeNSettings(length=2.0).build(inputs())
+    assert [type(part) for part in every.parts] == [RougeN, Dup, Eos, Length] and every.weights == (1, 1, 1, 2)
+    assert [type(part) for part in RougeNSettings(dup=0.0, eos=0.0).build(inputs()).parts] == [RougeN]
+
+
+def test_bad_settings() -> None:
+    with pytest.raises(InputError, match="reward.min_n must be at least 1 and at most max_n"):
+        RougeNSettings(min_n=4)
+    with pytest.raises(InputError, match="reward.beta must be above 0"):
+        RougeLSettings(beta=0.0)

@@ -7,19 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bangbang.training.scoring import CAPTIONS
 from safetensors.torch import load_file
 
 from bangbang import config as configs
 from bangbang.cli.main import main
-from bangbang.config import ObjectiveConfig
 from bangbang.data import Batch
 from bangbang.decoding import generate
 from bangbang.errors import InputError
-from bangbang.objectives import Objective
+from bangbang.objectives.settings import Mle
 from bangbang.rewards import RougeN
 from bangbang.training import Run, checkpoint, train
 from bangbang.training.learner import Learner
-from bangbang.training.scoring import CAPTIONS
 
 
 def lines(folder: Path) -> list[dict[str, float]]:
@@ -37,7 +36,7 @@ def test_it_learns_to_look_at_the_image(shapes_run: Path) -> None:
 
     def surprise(batch: Batch) -> float:
         """-log p of a token of the captions; steadier than scores of forty outputs."""
-        losses, _ = Learner(model, Objective(ObjectiveConfig(), RougeN(), 15))(batch, 0, torch.Generator())
+        losses, *_ = Learner(model, Mle().build(RougeN, 15))(batch, 0, torch.Generator())
         return losses.mean().item()
 
     batch = split.batch(np.arange(split.examples))

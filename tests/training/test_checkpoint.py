@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from bangbang.config import OptimizerConfig
 from bangbang.errors import InputError
 from bangbang.training import checkpoint, shelf
 from bangbang.training.checkpoint import Progress
 from bangbang.training.optimizer import build_optimizer
+from bangbang.training.settings import OptimizerSettings
 
 
 def trained(seed: int) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
     torch.manual_seed(seed)
     model = torch.nn.Linear(3, 2)
-    optimizer = build_optimizer(model.parameters(), OptimizerConfig(kind="adamw"))
+    optimizer = build_optimizer(model.parameters(), OptimizerSettings(kind="adamw"))
     model(torch.randn(4, 3)).sum().backward()
     optimizer.step()
     return model, optimizer

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from bangbang.config import OptimizerConfig
 from bangbang.training.clipping import clipped_step, gradient_norm
 from bangbang.training.optimizer import build_optimizer
+from bangbang.training.settings import OptimizerSettings
 
 
 @pytest.mark.parametrize("kind", ["adagrad", "adamw"])
@@ -13,7 +13,7 @@ from bangbang.training.optimizer import build_optimizer
 def test_equals_torch(kind: str, max_norm: float) -> None:
     torch.manual_seed(0)
     shapes = [(3, 4), (5,), (1,)]
-    config = OptimizerConfig(kind=kind, learning_rate=0.1)  # type: ignore[arg-type]
+    config = OptimizerSettings(kind=kind, learning_rate=0.1)  # type: ignore[arg-type]
     ours, theirs = ([torch.nn.Parameter(torch.ones(shape)) for shape in shapes] for _ in range(2))
     optimizers = [build_optimizer(parameters, config) for parameters in (ours, theirs)]
     for _ in range(3):

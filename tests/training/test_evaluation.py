@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from bangbang.training.scoring import CAPTIONS, HEADLINES, scorer_for
 
 from bangbang import config as configs
 from bangbang.config import Config
@@ -10,7 +11,6 @@ from bangbang.errors import InputError
 from bangbang.metrics import CocoCaption, Rouge
 from bangbang.training import Run
 from bangbang.training.evaluation import decode_split, headline_words, lead_words
-from bangbang.training.scoring import CAPTIONS, HEADLINES, scorer_for
 
 
 def test_lead_words() -> None:

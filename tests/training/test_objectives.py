@@ -6,17 +6,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from bangbang.objectives.objective import p_drop_at
 
 from bangbang.cli.main import main
-from bangbang.config import ModelConfig, ObjectiveConfig
 from bangbang.data import Batch
-from bangbang.models import AttentionGru
-from bangbang.objectives import Objective, token_losses
-from bangbang.objectives.objective import p_drop_at
+from bangbang.models import AttentionGru, InputDecoder
+from bangbang.models.settings import AttentionGruSettings
+from bangbang.objectives import token_losses
+from bangbang.objectives.settings import BangBang
 from bangbang.rewards import Dup, Eos, RougeN, Sum
 from bangbang.symbols import EOS, PAD, UNK
 from bangbang.training import Run, checkpoint
-from bangbang.training.learner import InputDecoder, Learner
+from bangbang.training.learner import Learner
 from tests.training.test_loop import weights
 
 
@@ -131,15 +132,15 @@ def test_bad_settings_are_named(
 
 
 def test_p_drop_waits_and_rises() -> None:
-    config = ObjectiveConfig(kind="bbspg", p_drop=0.4, p_drop_delay=10, p_drop_rise=20)
+    config = BangBang(p_drop=0.4, p_drop_delay=10, p_drop_rise=20)
     assert [p_drop_at(config, step) for step in (0, 9, 10, 20, 30, 99)] == pytest.approx([0, 0, 0, 0.2, 0.4, 0.4])
-    assert p_drop_at(ObjectiveConfig(kind="bbspg", p_drop=0.4), 0) == 0.4
+    assert p_drop_at(BangBang(p_drop=0.4), 0) == 0.4
 
 
 def test_examples_without_a_known_word_are_left_out() -> None:
     torch.manual_seed(0)
-    model = AttentionGru(12, ModelConfig(layers=1, units=8, dropout=0.0))
-    learner = Learner(model, Objective(ObjectiveConfig(kind="bbspg"), Sum(RougeN(3), Dup(), Eos()), 6))
+    model = AttentionGru(12, AttentionGruSettings(layers=1, units=8, dropout=0.0))
+    learner = Learner(model, BangBang().build(lambda: Sum(RougeN(3), Dup(), Eos()), 6))
     target = torch.tensor([[5, 6, EOS], [UNK, EOS, PAD], [7, EOS, PAD]])
     source, length = torch.randint(4, 12, (3, 4)), torch.tensor([4, 3, 2])
     batch = Batch(source, length, target, (target != PAD).sum(1), target.unsqueeze(1))
@@ -153,8 +154,8 @@ def test_examples_without_a_known_word_are_left_out() -> None:
 def test_all_references_reach_the_reward() -> None:
     """A token that only the other reference has can be the best next one."""
     torch.manual_seed(0)
-    model = AttentionGru(12, ModelConfig(layers=1, units=8, dropout=0.0))
-    learner = Learner(model, Objective(ObjectiveConfig(kind="bbspg", p_drop=0.0), Sum(RougeN(3), Eos()), 6))
+    model = AttentionGru(12, AttentionGruSettings(layers=1, units=8, dropout=0.0))
+    learner = Learner(model, BangBang(p_drop=0.0).build(lambda: Sum(RougeN(3), Eos()), 6))
     target = torch.tensor([[5, 6, EOS]] * 50)
     other = torch.tensor([[9, 8, EOS]] * 50)
     source, length = torch.randint(4, 12, (50, 4)), torch.full((50,), 4)

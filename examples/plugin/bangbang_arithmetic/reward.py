@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from bangbang.contracts import RewardInputs
 from bangbang.rewards import References, Reward
@@ -33,10 +33,9 @@ class CoverageState(ScoredState):
         self.share = 1 / self.missing.sum(2, keepdim=True).clamp(min=1)  # [B, M, 1] of each word
 
     def next_scores(self) -> Tensor:
-        gains = self.missing * self.share  # [B, M, U]: of each candidate; any other token gains nothing
-        return self.scores[:, :, None] + torch.cat((gains, torch.zeros_like(self.share)), 2)
+        gains = F.pad(self.missing * self.share, (0, 1))  # [B, M, U + 1]: the last, any other token, gains nothing
+        return self.scores[:, :, None] + gains
 
     def follow_scores(self, tokens: Tensor) -> Tensor:
-        chosen = self.missing & (self.references.candidates == tokens[:, None])[:, None]
-        self.missing = self.missing & ~chosen
-        return self.scores + (chosen * self.share).sum(2)
+        before, self.missing = self.missing, self.missing & (self.references.candidates != tokens[:, None])[:, None]
+        return self.scores + ((before ^ self.missing) * self.share).sum(2)

@@ -1,4 +1,4 @@
-"""List every kind that a config may choose: models, rewards, objectives, corpora, metrics and tasks, and their settings.
+"""List every kind that a config may choose: models, rewards, objectives, corpora, metrics and tasks.
 
 What is built in comes with bangbang. What a guest's package brings is found by its entry points, in the groups
 bangbang.models, bangbang.rewards, bangbang.objectives, bangbang.corpora, bangbang.metrics and bangbang.tasks.
@@ -13,6 +13,7 @@ examples:
 import argparse
 import dataclasses
 import json
+import math
 from typing import Any
 
 from bangbang import registry
@@ -21,7 +22,7 @@ from bangbang.settings import documentation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("group", metavar="GROUP", nargs="?", help="models, rewards, objectives, corpora, metrics, tasks")
+    parser.add_argument("group", metavar="GROUP", nargs="?", help="such as objectives or rewards")
     parser.add_argument("name", metavar="NAME", nargs="?", help="a kind of that group, with its settings")
     parser.add_argument("--json", action="store_true", help="print {group: {name: {package, settings}}}")
 
@@ -73,7 +74,8 @@ def plain(field: "dataclasses.Field[Any]") -> Any:
     """A default as JSON has it, which knows no infinity."""
     if field.default is dataclasses.MISSING:
         return field.default_factory() if field.default_factory is not dataclasses.MISSING else None
-    return str(field.default) if isinstance(field.default, float) and field.default in (float("inf"),) else field.default
+    infinite = isinstance(field.default, float) and math.isinf(field.default)
+    return str(field.default) if infinite else field.default
 
 
 def show(found: list[tuple[str, registry.Kind]], with_settings: bool) -> None:

@@ -22,8 +22,8 @@ class AttentionGru(Generator[AttentionState]):
     """p(z | x) as in Bahdanau et al. 2015, with `layers` layers on both sides.
 
     Attention looks from the top decoder layer's last state; its context enters the lowest layer beside the last token.
-    The features h_t = tanh(F [s_t, context_t, token_{t-1}]) meet the shared embeddings in the output layer. Sources with
-    a vocabulary of their own have embeddings of their own.
+    The features h_t = tanh(F [s_t, context_t, token_{t-1}]) meet the shared embeddings in the output layer. Sources
+    with a vocabulary of their own have embeddings of their own.
     """
 
     head: VocabularyHead

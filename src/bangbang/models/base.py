@@ -1,4 +1,4 @@
-"""What every model has without writing it: known tokens step by step, a rollout in two passes, a decoder for objectives.
+"""What every model has without writing it: known tokens step by step, a rollout in two passes, a decoder.
 
 Shapes: B batch, R rows still going, T time, D features, N positions: all rows of all steps.
 """

@@ -35,7 +35,7 @@ class BaseObjective:
 
 
 class RewardedObjective(BaseObjective):
-    """An objective whose targets are drawn or weighed by a reward: rows that no output could earn it on are left out."""
+    """An objective by reward: rows on which no output could earn any are left out."""
 
     def propose(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
         rows = rewardable(batch.references)

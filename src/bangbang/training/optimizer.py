@@ -23,7 +23,7 @@ def build_optimizer(parameters: Iterable[nn.Parameter], config: OptimizerSetting
 
 
 def learning_rate(step: int, max_steps: int, config: OptimizerSettings) -> float:
-    """The rate of step 0, 1, ...: linear warm-up, then constant or a cosine to zero at `max_steps`, those of the run or of its stage."""
+    """The rate of step 0, 1, ...: linear warm-up, then constant or a cosine to zero at `max_steps`, a stage's own."""
     rate = config.learning_rate
     if step < config.warmup_steps:
         return rate * (step + 1) / config.warmup_steps
