@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.errors import InputError
+from bangbang.objectives.settings import BangBang, Mle, Pg
+from bangbang.rewards.settings import BleuSettings, RougeLSettings
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.toml"))
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    config = configs.override(Config(), ["model.units=7", 'data.corpus="a b"', "optimizer.decay=cosine"])
+    config = configs.override(Config(), ["model.units=7", "data.corpus=debian", "optimizer.decay=cosine"])
     (tmp_path / "config.toml").write_text(configs.dumps(config))
     assert configs.read(tmp_path / "config.toml") == config
     assert list(configs.differences(config, Config())) == ["data.corpus", "model.units", "optimizer.decay"]
@@ -45,6 +47,16 @@ def test_the_papers_sizes() -> None:
         ("model.units=true", "expected int"),
         ("model.units=0", "model.units must be at least 1"),
         ("optimizer.kind=sgd", "'adagrad'"),
+        ("objective.kind=bbpsg", "did you mean 'bbspg'"),
+        ("objective.p_drop=0.6", "'p_drop' belongs to kind bbspg, and this is 'mle'; set objective.kind=bbspg"),
+        ("data.source_field=a", "'source_field' belongs to corpus files, and this is 'docstrings'"),
+        ("objective.kind=3", "kind: expected str"),
+        ("data.corpus=3", "corpus: expected str"),
+        ("task.kind=captions", "is for models that read features, but model.kind = 'attention_gru' reads tokens"),
+        ("task.metrics=rouge", "expected a list"),
+        ("model.units=0x" + "f" * 5000, "larger than any number"),
+        ("optimizer.kind=0x" + "f" * 5000, "a very large number"),
+        ("stages.1.steps=3", "there are 0 stages"),
         ("decoding.top_p=0", "decoding.top_p must be above 0"),
         ("training.batch_size=0", "at least 1"),
         ("units=3", "table.key=value"),
@@ -72,9 +84,105 @@ def test_missing_file(tmp_path: Path) -> None:
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.dictionaries(st.text(), x)))
 def test_any_table_is_a_config_or_an_input_error(table: object) -> None:
     try:
-        configs.build(Config, table if isinstance(table, dict) else {"model": table}, "here")
+        configs.build(table if isinstance(table, dict) else {"model": table}, "here")
     except InputError as error:
         assert str(error).startswith("here") or "must be" in str(error)
+
+
+@given(st.sampled_from(["model", "objective", "reward", "data", "stages", "vocabulary", "task"]), st.data())
+def test_any_value_of_a_known_table_is_a_config_or_an_input_error(name: str, data: st.DataObject) -> None:
+    value = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers())
+    keys = st.sampled_from(["kind", "corpus", "steps", "objective", "units", "p_drop", "metrics", "several", "split"])
+    table = data.draw(st.dictionaries(keys, value))
+    try:
+        configs.build({name: [table] if name == "stages" else table}, "here")
+    except InputError as error:
+        assert len(str(error).splitlines()) == 1
+
+
+def test_another_kind_keeps_what_it_shares_with_the_old_one() -> None:
+    spg = configs.override(Config(), ["objective.kind=bbspg", "objective.p_drop=0.1", "objective.samples=3"])
+    pg = configs.override(spg, ["objective.kind=pg", "objective.baseline=others"])
+    # the normaliser was left at its default, so the new kind's default counts
+    assert pg.objective == Pg(samples=3, baseline="others", normalizer="constant")
+    captions = configs.override(Config(), ["model.kind=show_and_tell", "model.layers=1"])
+    assert captions.task.kind == "captions" and captions.metric == "cider-d"
+    assert configs.override(captions, ["model.kind=attention_gru"]).task.kind == "headlines"
+
+
+def test_what_an_older_version_wrote_is_read_without_other_kinds_settings(tmp_path: Path) -> None:
+    old = """[objective]\nkind = "mle"\np_drop = 0.4\ntau = 0.85\n[reward]\nkind = "bleu"\nbeta = 1.0\nmax_n = 3
+    [data]\ncorpus = "some/folder"\npath = ""\nheld_out = 7\n"""
+    path = tmp_path / "config.toml"
+    path.write_text(old)
+    with pytest.raises(InputError, match="'path' belongs to corpus docstrings"):
+        configs.read(path)
+    config = configs.read(path, old=True)
+    assert config.objective == Mle() and config.reward == BleuSettings(max_n=3) and config.data.held_out == 7
+    path.write_text(configs.dumps(config) + "[extra]\n")
+    with pytest.raises(InputError, match="unknown key 'extra'"):
+        configs.read(path, old=True)
+    # what this version wrote is never silently left out
+    path.write_text(configs.dumps(config).replace('kind = "mle"', 'kind = "mle"\np_drop = 0.4'))
+    with pytest.raises(InputError, match="'p_drop' belongs to kind bbspg"):
+        configs.read(path, old=True)
+
+
+STAGES = """
+[optimizer]
+learning_rate = 0.5
+
+[[stages]]
+steps = 5
+objective = {kind = "bbspg", p_drop = 0.2}
+
+[[stages]]
+steps = 7
+start = "best"
+objective = {kind = "pg", samples = 3, baseline = "others"}
+reward = {kind = "rouge-l"}
+optimizer = {learning_rate = 0.1}
+"""
+
+
+def test_stages_change_the_tables_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(STAGES)
+    config = configs.read(tmp_path / "config.toml")
+    first, second = config.legs
+    assert (first.first_step, first.end, second.first_step, second.end, config.max_steps) == (0, 5, 5, 12, 12)
+    assert first.objective == BangBang(p_drop=0.2) and first.reward == config.reward
+    assert first.optimizer.learning_rate == 0.5 and second.optimizer.learning_rate == 0.1
+    assert second.objective == Pg(samples=3, baseline="others") and second.reward == RougeLSettings()
+    assert [config.leg_at(step).number for step in (0, 4, 5, 11, 12, 99)] == [0, 0, 1, 1, 1, 1]
+    assert config.label == "SPG 0.2 → PG" and config.is_own
+    (tmp_path / "config.toml").write_text(configs.dumps(config))
+    assert configs.read(tmp_path / "config.toml") == config
+
+
+def test_stages_are_cut_at_max_steps_and_changed_from_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(STAGES)
+    settings = ["training.max_steps=8", "stages.2.objective.samples=5", "stages.1.steps=6", "optimizer.clip_norm=1"]
+    first, second = configs.read(tmp_path / "config.toml", settings).legs
+    assert (first.steps, second.steps, second.objective) == (6, 2, Pg(samples=5, baseline="others"))
+    assert first.optimizer.clip_norm == second.optimizer.clip_norm == 1
+    assert len(configs.read(tmp_path / "config.toml", ["training.max_steps=5"]).legs) == 1
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        ("steps = 0", "stages.steps must be at least 1"),
+        ("objective = {kind = 'mle'}", "stages.steps must be at least 1"),
+        ("steps = 3\nobjective = {p_drop = 0.3}", "number 1: objective: 'p_drop' belongs to kind bbspg"),
+        ("steps = 3\nmodel = {units = 3}", "unknown key 'model'"),
+        ("steps = 3\nreward = 3", "expected a table"),
+        ("steps = 3\nstart = 'first'", "is not one of 'last', 'best'"),
+    ],
+)
+def test_bad_stages(tmp_path: Path, stage: str, message: str) -> None:
+    (tmp_path / "config.toml").write_text(f"[[stages]]\n{stage}\n")
+    with pytest.raises(InputError, match=message):
+        configs.read(tmp_path / "config.toml")
 
 
 @pytest.mark.parametrize("name", ["headlines-debian", "captions-flickr8k"])

@@ -1,16 +1,16 @@
 """A model small enough to enumerate: the next token's logits are a table of (input, last token)."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from bangbang.models import TensorState
 
-class TableState(NamedTuple):
+
+@dataclass(frozen=True)
+class TableState(TensorState):
     hidden: Tensor  # [B] the input's token
-
-    def select(self, rows: Tensor) -> "TableState":
-        return TableState(self.hidden[rows])
 
 
 class TableHead(nn.Module):

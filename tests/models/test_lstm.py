@@ -93,8 +93,8 @@ def test_a_rollouts_noise_is_on_input_and_output() -> None:
     one, two = (model.rollout(model.encode(images, tokens[:, 0]), 1) for _ in range(2))
     state = model.eval().encode(images, tokens[:, 0])
     for rollout in (one, two):
-        rollout.hidden, rollout.cell = state
-        rollout.segments[-1].tape.states[0], rollout.segments[-1].tape.cells[0] = state
+        rollout.hidden, rollout.cell = state.hidden, state.cell
+        rollout.segments[-1].tape.states[0], rollout.segments[-1].tape.cells[0] = state.hidden, state.cell
         rollout.step(tokens[:, 0])
     # from the same state and token, other states: the noise is on what the LSTM reads
     assert not torch.allclose(one.segments[-1].tape.states[1], two.segments[-1].tape.states[1])

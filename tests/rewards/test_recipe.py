@@ -49,7 +49,7 @@ def test_shaping_of_weight_0_is_left_out() -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(InputError, match="reward.min_n must be at least 1 and at most max_n"):
+    with pytest.raises(InputError, match=r"reward\.min_n must be at least 1 and at most max_n"):
         RougeNSettings(min_n=4)
-    with pytest.raises(InputError, match="reward.beta must be above 0"):
+    with pytest.raises(InputError, match=r"reward\.beta must be above 0"):
         RougeLSettings(beta=0.0)

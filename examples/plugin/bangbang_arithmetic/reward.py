@@ -1,4 +1,4 @@
-"""A reward: the share of the reference's distinct words that the output has. B rows, M references, U candidates."""
+"""A reward: the share of the reference's distinct words that the output has."""
 
 from dataclasses import dataclass
 
@@ -30,11 +30,10 @@ class CoverageState(ScoredState):
         super().__init__(references, several="mean")
         same = references.words[:, :, :, None] == references.candidates[:, None, None, :]
         self.missing = same.any(2) & (references.candidates != EOS)[:, None]  # [B, M, U]
-        self.share = 1 / self.missing.sum(2, keepdim=True).clamp(min=1)  # [B, M, 1] of each word
+        self.share = self.missing.sum(2, keepdim=True).clamp(min=1).to(self.scores).reciprocal()  # [B, M, 1] a word's
 
     def next_scores(self) -> Tensor:
-        gains = F.pad(self.missing * self.share, (0, 1))  # [B, M, U + 1]: the last, any other token, gains nothing
-        return self.scores[:, :, None] + gains
+        return self.scores[:, :, None] + F.pad(self.missing * self.share, (0, 1))  # any other token gains nothing
 
     def follow_scores(self, tokens: Tensor) -> Tensor:
         before, self.missing = self.missing, self.missing & (self.references.candidates != tokens[:, None])[:, None]

@@ -55,14 +55,14 @@ def draw_targets(subject: Subject, methods: Methods, samples: int, seed: int = 1
         return torch.Generator().manual_seed(seed_for(seed, method))
 
     yield count_up(subject, "MLE", "the reference", subject.y.repeat(samples, 1))
-    drawn = reward_samples(subject, methods.raml, samples, generator("raml"))
+    drawn = reward_samples(subject, methods.raml, samples, generator("RAML"))
     yield count_up(subject, "RAML", f"the reward alone, τ = {methods.raml.tau:g}", drawn)
     chance = f"p_drop = {methods.bbspg.p_drop:g}"
-    drawn = sampled(subject, methods.bbspg, samples, generator("bbspg"))
+    drawn = sampled(subject, methods.bbspg, samples, generator("bang-bang SPG"))
     yield count_up(subject, "bang-bang SPG", f"now reward, now model, {chance}", drawn)
-    drawn = sampled(subject, methods.spg, samples, generator("spg"))
+    drawn = sampled(subject, methods.spg, samples, generator("SPG"))
     yield count_up(subject, "SPG", f"reward and model, W = {methods.spg.rules.weight:g}", drawn)
-    drawn = sampled(subject, methods.pg, samples, generator("pg"))
+    drawn = sampled(subject, methods.pg, samples, generator("PG"))
     yield count_up(subject, "PG", "the model alone", drawn)
 
 
