@@ -345,22 +345,6 @@ def read(path: Path | str, settings: Sequence[str] = ()) -> Config:
     return override(build(Config, table, str(path)), settings)
 
 
-def may_make_corpus(config: Config, path: Path, settings: Sequence[str]) -> bool:
-    """Whether a config that somebody else may have written can have a corpus made in its `data.cache`.
-
-    Below the working folder and below the config's own, yes; anywhere else only if the command line names the place.
-    """
-    named = {setting.partition("=")[0].strip() for setting in settings}
-    homes = (Path.cwd().resolve(), path.resolve().parent)
-    written = {"data.cache": config.data.cache}
-    if config.data.corpus == "shapes" and config.data.path:
-        written["data.path"] = config.data.path
-    return all(
-        key in named or place == DataConfig.cache or any(Path(place).resolve().is_relative_to(home) for home in homes)
-        for key, place in written.items()
-    )
-
-
 def dumps(config: Config) -> str:
     return tomli_w.dumps(dataclasses.asdict(config))
 

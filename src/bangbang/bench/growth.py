@@ -1,6 +1,7 @@
 """How the cost of a step grows with batch, length and vocabulary, by maximum likelihood and by bang-bang SPG."""
 
 import argparse
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import Progress
 
+    from bangbang.files import write_output
+
     points = [(axis, value) for axis in AXES for value in values_of(arguments, axis)]
     result: dict[str, Any] = {axis: [] for axis in AXES}
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
@@ -41,7 +44,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     result |= {"base": {key: getattr(arguments, key) for key in (*AXES, "dim", "p_drop", "repeats", "seed")}}
     result |= {"threads": torch.get_num_threads(), "torch": torch.__version__}
     if arguments.plot:
-        draw(result).savefig(arguments.plot, dpi=150)
+        stream = io.BytesIO()
+        draw(result).savefig(stream, format=arguments.plot.suffix[1:] or "png", dpi=150)
+        write_output(arguments.plot, stream.getvalue())
     return result
 
 

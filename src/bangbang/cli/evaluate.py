@@ -31,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", metavar="RUN", type=Path)
     parser.add_argument("--split", default="test", help="train, valid or test (default test)")
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N rows of the split")
+    parser.add_argument(
+        "--cache", type=Path, metavar="FOLDER", help="where to make the run's corpus again, if it is gone"
+    )
     add_decoding_arguments(parser)
     parser.add_argument("--side-by-side", action="store_true", help="greedy and beam, each with and without DUP")
     parser.add_argument("--samples", type=int, default=3, metavar="N", help="example outputs to show (default 3)")
@@ -54,12 +57,12 @@ def systems(base: "DecodingConfig", side_by_side: bool) -> dict[str, "DecodingCo
 
 def run(arguments: argparse.Namespace) -> int:
     from bangbang.errors import InputError
-    from bangbang.files import check_place, write_whole
+    from bangbang.files import check_place, write_output
     from bangbang.training import Run
     from bangbang.training.evaluation import headline_words, lead_words
     from bangbang.training.scoring import scorer_for
 
-    opened = Run.open(arguments.run_folder)
+    opened = Run.open(arguments.run_folder, arguments.cache)
     checkpoint = opened.checkpoint(arguments.checkpoint)
     chosen = systems(decoding_config(opened.config.decoding, arguments), arguments.side_by_side)
     if arguments.out and len(chosen) > 1:
@@ -75,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         words = headline_words(corpus.split("train"))
         scores[f"lead {words} words"] = scorer.with_errors(lead_words(last.sources, words), last.references)
     if arguments.out:
-        write_whole(arguments.out, "".join(output + "\n" for output in last.outputs))
+        write_output(arguments.out, "".join(output + "\n" for output in last.outputs))
     result = {
         "run": str(opened.folder),
         "checkpoint": checkpoint.name,

@@ -57,11 +57,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def planned(arguments: argparse.Namespace) -> tuple["Plan", int]:
+    from bangbang.folders import named
     from bangbang.reproduction import cores, make_plan, read_budget
 
     config = read_budget(arguments.task, arguments.corpus, arguments.budget, arguments.set)
     corpus = Path(config.data.corpus).stem or "corpus"
-    out = arguments.out or Path("runs") / f"{arguments.task}-{corpus}-{arguments.budget}"
+    out = named(arguments.out or Path("runs") / f"{arguments.task}-{corpus}-{arguments.budget}")
     jobs = cores() if arguments.jobs is None else arguments.jobs
     if jobs < 1:
         raise InputError(f"--jobs {jobs}: must be at least 1")

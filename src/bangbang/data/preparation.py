@@ -7,11 +7,13 @@ goes on from the last whole stage (reading, vocabulary) or file (encoding).
 import dataclasses
 import hashlib
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from bangbang.config import DataConfig, VocabularyConfig
+from bangbang.consent import CACHE, FULL, Consent
 from bangbang.data.corpus import FORMAT, MANIFEST, VOCABULARY, Corpus
 from bangbang.data.encoding import Encoder
 from bangbang.data.pairs import Reader
@@ -22,38 +24,33 @@ from bangbang.data.reading import READING, raw_path, read
 from bangbang.data.vocabulary import Vocabulary, check_size
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable
-from bangbang.files import publish, write_whole
+from bangbang.files import publish, remove, write_whole
 from bangbang.locks import LOCK, locked
 
 
-def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = True, may_make: bool = True) -> Corpus:
+def prepare(data: DataConfig, vocabulary: VocabularyConfig, progress: bool = True, consent: Consent = FULL) -> Corpus:
     """The corpus that the options describe, made in `data.cache` unless it is there already.
 
     It is found again by what it was made from: the options and the content of the inputs. Of several processes that
-    ask for it at once, one makes it and the others wait.
+    ask for it at once, one makes it and the others wait. What `consent` does not allow is found, but not made.
     """
     check_size(vocabulary)
-    if data.corpus == "shapes" and not may_make:
-        from bangbang.data.shapes import scenes_folder  # drawn where the config says
+    if data.corpus == "shapes":
+        from bangbang.data.shapes import draw_missing
 
-        if not scenes_folder(data).exists():
-            raise InputError(
-                f"{scenes_folder(data)}: a config may not write there; to allow it: --set data.path=FOLDER"
-            )
+        draw_missing(data, consent)
     reader = open_reader(data)
     made_from = {"format": FORMAT, "input": reader.identity, "options": options(data, vocabulary)}
     key = hashlib.blake2b(json.dumps(made_from, sort_keys=True).encode(), digest_size=6).hexdigest()
     folder = Path(data.cache) / f"{reader.name}-{key}"
     if not folder.exists():
-        if not may_make:
-            allowed = f"--set data.cache={data.cache}"
-            raise InputError(f"data.cache = {data.cache!r}: a config may not write there; to allow it: {allowed}")
-        make(reader, data, vocabulary, folder, progress)
+        make(reader, data, vocabulary, consent.required(CACHE, data.cache) / folder.name, progress)
     corpus = Corpus.open(folder)
     corpus.manifest["synthetic"] = reader.synthetic  # not in those that were made before it was noted
     if reader.features and corpus.manifest["features"] != features_facts(reader.features):  # they were moved
         corpus.manifest["features"] = features_facts(reader.features)
-        write_manifest(folder, corpus.manifest)
+        if place := consent.place(CACHE, data.cache):
+            write_manifest(place / folder.name, corpus.manifest)
     return corpus
 
 
@@ -61,19 +58,25 @@ def make(reader: Reader, data: DataConfig, vocabulary: VocabularyConfig, folder:
     growing = folder.with_name(f".{folder.name}.growing")
     with locked(growing, wait=True):
         if folder.exists():  # another process was first
-            shutil.rmtree(growing)
+            remove(growing)
             return
+        begun = (growing / READING).exists()
         try:
             with Progress(progress) as shown:
-                if (growing / READING).exists():
+                if begun:
                     shown.say(f"going on with {folder.name}, which was interrupted")
                 build(reader, data, vocabulary, growing, shown)
             for path in (*growing.glob("*.raw"), *growing.glob("*/*.arrow.json"), growing / READING, growing / LOCK):
-                path.unlink(missing_ok=True)
+                remove(path)
             publish(growing, folder)
         except InputError:
-            shutil.rmtree(growing)
+            remove(growing)
             raise
+        except (LookupError, TypeError, ValueError, pa.ArrowException) as error:
+            if not begun:
+                raise
+            remove(growing)
+            raise InputError(f"{growing}: was damaged ({error!r}) and is removed; call again") from None
         except OSError as error:
             raise InputError(f"{folder}: cannot be made ({error}); make room, then call again to go on") from None
 

@@ -8,7 +8,7 @@ import torch
 
 from bangbang import __version__
 from bangbang.errors import InputError
-from bangbang.files import write_whole
+from bangbang.files import make_folder, write_whole
 from bangbang.metrics import Metric
 from bangbang.reporting.curves import curves
 from bangbang.reporting.evaluation import LabelledRun, evaluate
@@ -42,7 +42,7 @@ def report(
     results = results_of(groups, metric, title, commands, baseline)
     content = {RESULTS: results.json(), CURVES: curves(results), PAGE: page(results, groups, metric)}
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         for name, text in content.items():
             write_whole(out / name, text)
     except OSError as error:

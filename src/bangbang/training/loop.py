@@ -16,8 +16,10 @@ from torch import Tensor
 
 from bangbang import config as configs
 from bangbang.config import Config
+from bangbang.consent import FULL, Consent
 from bangbang.data import Batch, Corpus, prepare, spread
 from bangbang.errors import InputError
+from bangbang.folders import named
 from bangbang.locks import locked
 from bangbang.models import ShowAndTell
 from bangbang.objectives import Diagnostics, Objective
@@ -56,8 +58,9 @@ class Outcome(NamedTuple):
     """Whether this is the process that speaks for the run."""
 
 
-def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: bool = True) -> Outcome:
+def train(config: Config, folder: Path, resume: bool = False, consent: Consent = FULL) -> Outcome:
     """Train as `config` says into the run folder, from scratch or from its newest checkpoint."""
+    folder = named(folder)
     join()
     AcceleratorState._reset_state()  # accelerate keeps one precision per process; every training here has its own
     accelerator = Accelerator(
@@ -67,7 +70,7 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
     )
     ranks = Ranks(accelerator)
     # where processes share a disk, one makes the corpus and the others wait for it
-    corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, ranks.is_main, may_make_corpus))
+    corpus = ranks.together(lambda: prepare(config.data, config.vocabulary, ranks.is_main, consent))
     assert corpus is not None
     facts = {key: value for key, value in configs.flat(config).items() if not key.startswith("data.")}
     ranks.check_equal(config=repr(facts), corpus=corpus.fingerprint)

@@ -10,11 +10,14 @@ from typing import Any
 import torch
 
 from bangbang import config as configs
-from bangbang.config import Config
+from bangbang.config import Config, DataConfig
+from bangbang.consent import CACHE, Consent
 from bangbang.data import Corpus, Vocabulary, prepare
 from bangbang.data.corpus import caveat, wrong_features
+from bangbang.data.shapes import are_drawn
 from bangbang.errors import InputError
-from bangbang.files import read_json, refuse_links, write_whole
+from bangbang.files import make_folder, read_json, write_whole
+from bangbang.folders import refuse_links
 from bangbang.models import AttentionGru, ShowAndTell
 from bangbang.training import checkpoint, shelf
 from bangbang.training.checkpoint import State
@@ -24,9 +27,14 @@ FOLDERS = ("checkpoints", "samples", "tensorboard")
 
 class Run:
     def __init__(
-        self, folder: Path, config: Config, vocabulary: Vocabulary, facts: dict[str, Any] | None = None
+        self,
+        folder: Path,
+        config: Config,
+        vocabulary: Vocabulary,
+        facts: dict[str, Any] | None = None,
+        cache: Path | None = None,
     ) -> None:
-        self.folder, self.config, self.vocabulary, self._facts = folder, config, vocabulary, facts
+        self.folder, self.config, self.vocabulary, self._facts, self.cache = folder, config, vocabulary, facts, cache
 
     @classmethod
     def elsewhere(cls, folder: Path, config: Config, corpus: Corpus) -> "Run":
@@ -38,7 +46,7 @@ class Run:
         """A new run folder; what defines the run is written before the first step."""
         refuse_links(folder, *FOLDERS, "metrics.jsonl")
         try:
-            (folder / "samples").mkdir(parents=True, exist_ok=True)
+            make_folder(folder / "samples")
             write_whole(folder / "config.toml", configs.dumps(config))
             write_whole(folder / "corpus.json", json.dumps({**corpus.manifest, "folder": str(corpus.folder)}, indent=1))
             corpus.vocabulary.save(folder / "vocabulary.json")
@@ -47,13 +55,15 @@ class Run:
         return cls(folder, config, corpus.vocabulary)
 
     @classmethod
-    def open(cls, folder: Path | str) -> "Run":
+    def open(cls, folder: Path | str, cache: Path | None = None) -> "Run":
+        """A run to read. If its corpus is gone, it may be made again in `cache`."""
         folder = Path(folder)
         if not (folder / "config.toml").is_file():
             raise InputError(
                 f"{folder}: not a run (no config.toml); make one with `bangbang train CONFIG --out {folder}`"
             )
-        return cls(folder, configs.read(folder / "config.toml"), Vocabulary.load(folder / "vocabulary.json"))
+        config = configs.read(folder / "config.toml")
+        return cls(folder, config, Vocabulary.load(folder / "vocabulary.json"), cache=cache)
 
     @property
     def checkpoints(self) -> Path:
@@ -70,15 +80,26 @@ class Run:
         return {"config": dataclasses.asdict(self.config), "vocabulary": self.vocabulary.fingerprint}
 
     def corpus(self) -> Corpus:
-        """The corpus the run was trained on: the prepared one where it still is, or prepared again."""
+        """The corpus the run was trained on: the prepared one where it still is, or prepared again.
+
+        To read a run is no leave to write where its config says: it is made in `cache`, or else where the corpora of
+        the working folder are by default.
+        """
         folder = self.corpus_facts.get("folder")
         try:
             if isinstance(folder, str) and (Path(folder) / "corpus.json").is_file():
                 return Corpus.open(Path(folder))
         except OSError as error:  # such as a name longer than a name can be
             raise InputError(f"{self.folder / 'corpus.json'}: damaged (folder: {error.strerror})") from None
-        may_make = configs.may_make_corpus(self.config, self.folder / "config.toml", ())
-        return prepare(self.config.data, self.config.vocabulary, may_make=may_make)
+        data = self.config.data
+        if data.corpus == "shapes" and not are_drawn(Path(data.path)):
+            data = dataclasses.replace(data, path="")
+        if self.cache:
+            data = dataclasses.replace(data, cache=str(self.cache))
+            return prepare(data, self.config.vocabulary, consent=Consent(frozenset((CACHE,))))
+        homes = (Path.cwd(),) if data.cache == DataConfig.cache else ()
+        way_out = f"the corpus of {self.folder} is not there any more; to make it again: --cache FOLDER"
+        return prepare(data, self.config.vocabulary, consent=Consent(frozenset(), homes, way_out))
 
     @property
     def caveat(self) -> str:
