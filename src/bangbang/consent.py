@@ -16,7 +16,7 @@ class Consent(NamedTuple):
     settings: frozenset[str] = frozenset((CACHE, PATH))
     """Those that the user's own words set: they may name any folder, by way of any link."""
     homes: tuple[Path, ...] = ()
-    """The others may only name a folder below one of these, and no link on the way from there."""
+    """The others may only name a folder below one of these, and not by way of a link."""
     way_out: str = ""
     """What to say where there is no consent; if empty, how to set the key."""
 
@@ -24,13 +24,14 @@ class Consent(NamedTuple):
         """Where to make what goes into `folder`, the value of the setting `key`; None if that is nowhere."""
         if key in self.settings:
             return named(Path(folder))
-        return next((place for home in self.homes if (place := below(home, Path(folder)))), None)
+        places = (below(home, Path(folder)) for home in self.homes)
+        return next((place for place in places if place and named(place) == place), None)
 
     def required(self, key: str, folder: str) -> Path:
         if place := self.place(key, folder):
             return place
         way_out = self.way_out or f"to allow it: --set {key}={folder}"
-        raise InputError(f"{key} = {folder!r}: a config may not write there; {way_out}")
+        raise InputError(f"{key} = {folder!r}: a config may not write there, nor by way of a link; {way_out}")
 
 
 FULL = Consent()

@@ -16,32 +16,26 @@ from pathlib import Path
 from typing import IO, Any
 
 from bangbang.errors import InputError
-from bangbang.folders import named, reached, refuse_link
+from bangbang.folders import named, naming, open_entry, reached
 
 JSON_BYTES = 64 * 2**20
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A stream whose content becomes the file `path` if the block succeeds, and goes nowhere otherwise.
-
-    An OSError names `path`: the system's own names a temporary file, or nothing.
-    """
-    draft = draft_of(path).name
-    try:
-        with reached(path.parent) as folder:
-            try:
-                with os.fdopen(os.open(draft, NEW, 0o666, dir_fd=folder), "wb") as stream:
-                    yield stream
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                os.replace(draft, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-                sync(".", folder)
-            finally:
-                discard(draft, folder)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+    """A stream whose content becomes the file `path` if the block succeeds, and goes nowhere otherwise."""
+    draft = draft_of(path)
+    with naming(path), reached(path.parent) as folder:
+        try:
+            with os.fdopen(open_entry(folder, draft, NEW), "wb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(draft.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            sync(".", folder)
+        finally:
+            discard(draft.name, folder)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -65,10 +59,10 @@ def check_place(path: Path) -> None:
 
 def new_file(path: Path) -> IO[bytes]:
     """A new file to write to; what had that name is gone. Unlike `whole_file`, it is seen as it grows."""
-    with reached(path.parent) as folder:
+    with naming(path), reached(path.parent) as folder:
         with suppress(FileNotFoundError):
             os.unlink(path.name, dir_fd=folder)
-        return os.fdopen(os.open(path.name, NEW, 0o666, dir_fd=folder), "wb")
+        return os.fdopen(open_entry(folder, path, NEW), "wb")
 
 
 def open_kept(path: Path, flags: int) -> int:
@@ -77,12 +71,8 @@ def open_kept(path: Path, flags: int) -> int:
     Only a plain file that has no second name elsewhere is taken.
     """
     with reached(path.parent, make=True) as folder:
-        try:  # without waiting: a pipe has perhaps nobody at its other end
-            taken = os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-            descriptor = os.open(path.name, flags | taken, 0o666, dir_fd=folder)
-        except OSError as error:
-            refuse_link(error, folder, path)
-            raise OSError(error.errno, error.strerror, str(path)) from None
+        # without waiting: a pipe has perhaps nobody at its other end
+        descriptor = open_entry(folder, path, flags | os.O_CREAT | os.O_NONBLOCK)
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(descriptor)
@@ -121,7 +111,7 @@ def whole_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
 
 def publish(draft: Path, folder: Path, replace: bool = False) -> None:
     """Give a finished folder its name, once all of it is on the disk itself. Both have the same parent."""
-    with reached(folder.parent) as parent:
+    with naming(folder), reached(folder.parent) as parent:
         sync_all(draft.name, parent)
         if replace:
             remove_at_once(folder.name, parent)
@@ -129,13 +119,13 @@ def publish(draft: Path, folder: Path, replace: bool = False) -> None:
             os.rename(draft.name, folder.name, src_dir_fd=parent, dst_dir_fd=parent)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                raise OSError(error.errno, error.strerror, str(folder)) from None
+                raise
         sync(".", parent)
 
 
 def move(old: Path, new: Path) -> None:
     """Give a file or folder another name in the same folder; a file that had that name is gone."""
-    with reached(new.parent) as parent:
+    with naming(new), reached(new.parent) as parent:
         os.replace(old.name, new.name, src_dir_fd=parent, dst_dir_fd=parent)
 
 

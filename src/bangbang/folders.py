@@ -15,7 +15,16 @@ from pathlib import Path
 from bangbang.errors import InputError
 
 # to pass through a folder one need not be allowed to list it; O_PATH, where there is one, asks for no more
-PASSING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
+PASSING = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """OSErrors of the block name `path`: the system's own would name a part of it, or a temporary file, or nothing."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 @contextmanager
@@ -36,26 +45,31 @@ def reached(folder: Path, make: bool = False) -> Iterator[int]:
 def enter(outer: int, path: Path, make: bool) -> int:
     """A descriptor of the folder `path`, whose parent is open as `outer`."""
     try:
-        try:
-            return os.open(path.name, PASSING, dir_fd=outer)
-        except FileNotFoundError:
-            if not make:
-                raise
-        with suppress(FileExistsError):  # another process made it, or somebody a link: the next line tells
-            os.mkdir(path.name, dir_fd=outer)
-        return os.open(path.name, PASSING, dir_fd=outer)
+        return open_entry(outer, path, PASSING)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with naming(path), suppress(FileExistsError):  # another process made it, or somebody a link: the next line tells
+        os.mkdir(path.name, dir_fd=outer)
+    return open_entry(outer, path, PASSING)
+
+
+def open_entry(outer: int, path: Path, flags: int) -> int:
+    """A descriptor of `path`, whose parent is open as `outer`; an InputError if it is a link."""
+    try:
+        with naming(path):
+            return os.open(path.name, flags | os.O_NOFOLLOW, 0o666, dir_fd=outer)
     except OSError as error:
-        refuse_link(error, outer, path)
-        raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def refuse_link(error: OSError, outer: int, path: Path) -> None:
-    """An InputError if a link is the reason why `path`, in the folder open as `outer`, could not be opened."""
-    if error.errno not in (errno.ELOOP, errno.ENOTDIR):
-        return
-    with suppress(OSError):
-        if stat.S_ISLNK(os.stat(path.name, dir_fd=outer, follow_symlinks=False).st_mode):
+        if error.errno in (errno.ELOOP, errno.ENOTDIR) and is_link(outer, path.name):
             raise link_error(path) from None
+        raise
+
+
+def is_link(outer: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=outer, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def link_error(path: Path) -> InputError:
