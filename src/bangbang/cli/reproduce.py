@@ -71,11 +71,13 @@ def planned(arguments: argparse.Namespace) -> tuple["Plan", int]:
 
 def carry_out(plan: "Plan", jobs: int, arguments: argparse.Namespace) -> int:
     from bangbang import config as configs
+    from bangbang import consent
     from bangbang.data import prepare
     from bangbang.files import write_whole
     from bangbang.reproduction import Crew, check_unchanged
 
-    corpus = prepare(plan.config.data, plan.config.vocabulary)
+    allowed = consent.for_config(plan.out / "config.toml", arguments.set)
+    corpus = prepare(plan.config.data, plan.config.vocabulary, consent=allowed)
     check_unchanged(plan, corpus.fingerprint)
     write_whole(plan.out / "config.toml", configs.dumps(plan.config))
     crew = Crew(plan, jobs)
