@@ -46,12 +46,13 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from bangbang import config as configs
+    from bangbang import consent
     from bangbang.data import prepare
 
     if arguments.processes < 2 or arguments.rounds < 1:
         raise InputError("--processes must be at least 2 and --rounds at least 1")
     config = configs.read(arguments.config, arguments.set)
-    prepare(config.data, config.vocabulary, may_make=configs.may_make_corpus(config, arguments.config, arguments.set))
+    prepare(config.data, config.vocabulary, consent=consent.for_config(arguments.config, arguments.set))
     result: dict[str, Any] = {"processes": arguments.processes, "torch": torch.__version__}
     with tempfile.TemporaryDirectory() as folder:
         for kind in arguments.objectives.split(","):

@@ -15,6 +15,7 @@ examples:
 """
 
 import argparse
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,8 @@ def measure_growth(arguments: argparse.Namespace) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import Progress
 
+    from bangbang.files import write_output
+
     points = [(axis, value) for axis in AXES for value in values_of(arguments, axis)]
     result: dict[str, Any] = {axis: [] for axis in AXES}
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
@@ -74,7 +77,9 @@ def measure_growth(arguments: argparse.Namespace) -> dict[str, Any]:
     result |= {"base": {key: getattr(arguments, key) for key in (*AXES, "dim", "p_drop", "repeats", "seed")}}
     result |= {"threads": torch.get_num_threads(), "torch": torch.__version__}
     if arguments.plot:
-        draw(result).savefig(arguments.plot, dpi=150)
+        stream = io.BytesIO()
+        draw(result).savefig(stream, format=arguments.plot.suffix[1:] or "png", dpi=150)
+        write_output(arguments.plot, stream.getvalue())
     return result
 
 

@@ -38,6 +38,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from bangbang import config as configs
+    from bangbang import consent
     from bangbang.data import prepare
 
     if arguments.rounds < 1:
@@ -45,7 +46,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     settings = [*arguments.set, *([f"training.init={arguments.init}"] if arguments.init else [])]
     for path in arguments.configs:
         config = configs.read(path, settings)
-        prepare(config.data, config.vocabulary, may_make=configs.may_make_corpus(config, path, settings))
+        prepare(config.data, config.vocabulary, consent=consent.for_config(path, settings))
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         runs = [
             stack.enter_context(PacedRun(path, settings, Path(folder) / str(number)))

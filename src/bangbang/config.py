@@ -198,23 +198,6 @@ def named(hint: Any) -> type[Settings]:
     return found
 
 
-def may_make_corpus(config: Config, path: Path, settings: Sequence[str]) -> bool:
-    """Whether a config that somebody else may have written can have a corpus made in its `data.cache`.
-
-    Below the working folder and below the config's own, yes; anywhere else only if the command line names the place.
-    """
-    given = {setting.partition("=")[0].strip() for setting in settings}
-    homes = (Path.cwd().resolve(), path.resolve().parent)
-    places = {"cache": Path(config.data.cache), **config.data.written}
-    default = CorpusSettings.cache
-    return all(
-        f"data.{key}" in given
-        or (key == "cache" and config.data.cache == default)
-        or any(place.resolve().is_relative_to(home) for home in homes)
-        for key, place in places.items()
-    )
-
-
 def plain(config: Config) -> dict[str, Any]:
     """The config as TOML and JSON have it: tables of plain values, the kind first."""
     tables: dict[str, Any] = {}
@@ -229,8 +212,9 @@ def plain(config: Config) -> dict[str, Any]:
 
 def plain_table(settings: Settings) -> dict[str, Any]:
     values = {key: list(value) if isinstance(value, tuple) else value for key, value in vars_of(settings).items()}
-    named_by_kind = isinstance(settings, KindSettings) and not isinstance(settings, CorpusSettings)  # by its corpus
-    return {"kind": settings.kind, **values} if named_by_kind else values
+    if isinstance(settings, KindSettings) and not isinstance(settings, CorpusSettings):  # which its corpus names
+        return {"kind": settings.kind, **values}
+    return values
 
 
 def vars_of(settings: Settings) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bangbang.errors import InputError
+from bangbang.files import open_kept
 
 LOCK = ".lock"
 
@@ -45,7 +46,7 @@ def locked(folder: Path, wait: bool = False) -> Iterator[Hold]:
 
 def is_current(descriptor: int, folder: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), (folder / LOCK).stat())
+        return os.path.samestat(os.fstat(descriptor), (folder / LOCK).lstat())
     except FileNotFoundError:
         return False
 
@@ -65,8 +66,7 @@ def take(descriptor: int, folder: Path, wait: bool) -> Hold:
 def open_lock(folder: Path) -> int:
     # the file stays when the lock is let go: to remove it would race with the next process's opening it
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        return open_kept(folder / LOCK, os.O_RDWR)
     except OSError as error:
         raise InputError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
 

@@ -8,7 +8,9 @@ import pytest
 from PIL import Image
 
 from bangbang.cli.main import main
+from bangbang.consent import FULL
 from bangbang.corpora import shapes
+from bangbang.corpora.settings import Shapes
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable
 
@@ -89,4 +91,4 @@ def test_a_folder_with_other_things_is_not_drawn_into(tmp_path: Path, capsys: py
     assert main(["data", "shapes", "--path", str(tmp_path)]) == 2
     assert "not empty" in capsys.readouterr().err and (tmp_path / "mine.txt").read_text() == "precious"
     with pytest.raises(InputError, match="not empty"):
-        shapes.reader(shapes.Files(corpus="shapes", path=str(tmp_path)))
+        shapes.draw_missing(Shapes(path=str(tmp_path)), FULL)

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from bangbang.training.journal import Journal
+from bangbang.training.journal import Example, Journal
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,19 @@ def test_a_line_that_is_damaged_or_of_later_is_dropped(tmp_path: Path, line: byt
     journal.close()
     kept = b'{"kind": "train", "step": 4, "loss": 0.5}\n'
     assert (tmp_path / "metrics.jsonl").read_bytes() == 2 * sound + kept
+
+
+def test_tensorboard_shows_every_number_and_drops_what_is_of_later(tmp_path: Path) -> None:
+    for begins in (0, 2):  # the second sitting goes on from step 2
+        journal = Journal(tmp_path, begins)
+        (tmp_path / "samples").mkdir(exist_ok=True)
+        for step in range(begins + 1, begins + 5):
+            journal.record("train", step, {"loss": step + begins / 10})
+        journal.samples(step, [Example("a source", ["its reference"], "the output")])
+        journal.close()
+    assert len(list((tmp_path / "tensorboard").iterdir())) == 2
+    shown = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    losses = [(event.step, round(event.value, 3)) for event in shown.Scalars("train/loss")]
+    assert losses == [(1, 1), (2, 2), (3, 3.2), (4, 4.2), (5, 5.2), (6, 6.2)]
+    texts = [event.tensor_proto.string_val[0].decode() for event in shown.Tensors("samples/text_summary")]
+    assert "    output     the output" in texts[-1]

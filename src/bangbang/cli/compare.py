@@ -38,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--references", nargs="+", metavar="REF", help="files' references, one a line")
     parser.add_argument("--split", default="test", help="runs: the split to decode (default test)")
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="runs: only the split's first N rows")
+    parser.add_argument(
+        "--cache", type=Path, metavar="FOLDER", help="runs: where to make the corpus again, if it is gone"
+    )
     add_metric_arguments(parser)
     parser.add_argument("--moved", type=int, default=5, metavar="N", help="show the N examples that moved most (5)")
 
@@ -64,7 +67,7 @@ def decode_runs(arguments: argparse.Namespace) -> tuple[list[str], list[str], li
     from bangbang.training import Run
     from bangbang.training.evaluation import decode_run
 
-    a, b = Run.open(arguments.a), Run.open(arguments.b)
+    a, b = Run.open(arguments.a, arguments.cache), Run.open(arguments.b)
     if a.caveat:
         Console(stderr=True).print(a.caveat, highlight=False, soft_wrap=True)
     split = a.corpus().split(arguments.split)

@@ -17,7 +17,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang import config
+from bangbang import config, consent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,8 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.data import prepare
 
     named = [*arguments.set, *(["data.cache="] if arguments.out else []), *(["data.path="] if arguments.path else [])]
-    may_make = config.may_make_corpus(options, Path(arguments.corpus), named)
-    corpus = prepare(options.data, options.vocabulary, options.source_vocabulary, may_make=may_make)
+    allowed = consent.for_config(Path(arguments.corpus), named)
+    corpus = prepare(options.data, options.vocabulary, options.source_vocabulary, consent=allowed)
     pairs = examples(corpus, arguments.show) if arguments.show > 0 else []
     if arguments.json:
         shown = {"examples": pairs} if arguments.show > 0 else {}

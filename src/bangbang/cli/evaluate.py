@@ -31,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", metavar="RUN", type=Path)
     parser.add_argument("--split", default="test", help="train, valid or test (default test)")
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N rows of the split")
+    parser.add_argument(
+        "--cache", type=Path, metavar="FOLDER", help="where to make the run's corpus again, if it is gone"
+    )
     add_decoding_arguments(parser)
     parser.add_argument("--side-by-side", action="store_true", help="greedy and beam, each with and without DUP")
     parser.add_argument("--samples", type=int, default=3, metavar="N", help="example outputs to show (default 3)")
@@ -53,11 +56,11 @@ def systems(base: "DecodingSettings", side_by_side: bool) -> dict[str, "Decoding
 
 def run(arguments: argparse.Namespace) -> int:
     from bangbang.errors import InputError
-    from bangbang.files import check_place, write_whole
+    from bangbang.files import check_place, write_output
     from bangbang.tasks import signature, with_errors
     from bangbang.training import Run
 
-    opened = Run.open(arguments.run_folder)
+    opened = Run.open(arguments.run_folder, arguments.cache)
     checkpoint = opened.checkpoint(arguments.checkpoint)
     chosen = systems(decoding_config(opened.config.decoding, arguments), arguments.side_by_side)
     if arguments.out and len(chosen) > 1:
@@ -72,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     outputs |= opened.task.baselines(corpus.split("train"), last.sources)
     scores = {name: with_errors(metric, texts, last.references) for name, texts in outputs.items()}
     if arguments.out:
-        write_whole(arguments.out, "".join(output + "\n" for output in last.outputs))
+        write_output(arguments.out, "".join(output + "\n" for output in last.outputs))
     result = {
         "run": str(opened.folder),
         "checkpoint": checkpoint.name,

@@ -34,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", metavar="TEXT", help="the output text that SOURCE should have")
     parser.add_argument("--example", type=int, metavar="N", help="without SOURCE: this validation example (default 1)")
     parser.add_argument("--checkpoint", default="best", metavar="C", help="best (default), last, or a step number")
+    parser.add_argument(
+        "--cache", type=Path, metavar="FOLDER", help="where to make the run's corpus again, if it is gone"
+    )
     parser.add_argument("--p-drop", type=float, metavar="P", help="how likely a token is left to the model")
     parser.add_argument("--seed", type=int, default=1, help="another seed draws other targets (default 1)")
     parser.add_argument("--targets", action="store_true", help="compare the targets of all methods")
@@ -52,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.explanation.example import text_example, validation_example
     from bangbang.training import Run
 
-    opened = Run.open(arguments.run_folder)
+    opened = Run.open(arguments.run_folder, arguments.cache)
     if arguments.source is None:
         example = validation_example(opened, 1 if arguments.example is None else arguments.example)
     else:
@@ -135,10 +138,10 @@ def draw_with_progress(subject: "Subject", arguments: argparse.Namespace) -> lis
 
 
 def write(path: Path, content: str | bytes) -> None:
-    from bangbang.files import write_whole
+    from bangbang.files import write_output
 
     try:
-        write_whole(path, content)
+        write_output(path, content)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
     print(f"wrote {path}", file=sys.stderr)

@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from bangbang.features import extract, open_encoder
+    from bangbang.folders import named
 
     console = Console(stderr=True, soft_wrap=True)
     columns = TextColumn("images"), BarColumn(), MofNCompleteColumn(), TextColumn("eta"), TimeRemainingColumn()
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         task = bar.add_task("", total=None)
         outcome = extract(
             arguments.images,
-            arguments.out,
+            named(arguments.out),
             open_encoder(arguments.encoder),
             done=lambda images, total: bar.update(task, completed=images, total=total),
             tell=lambda reason: console.print(f"skipped: {reason}", highlight=False, markup=False),

@@ -38,7 +38,7 @@ class Said(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """`bangbang generate RUN [RUN ...] --image FILE [FILE ...]`."""
     from bangbang.features import open_encoder
-    from bangbang.files import check_place, write_whole
+    from bangbang.files import check_place, write_output
     from bangbang.training import Run
 
     if arguments.html:
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             titles = [f"{name}: {method(each)}" for name, each in zip(names(runs), runs, strict=True)]
             columns = [(title, [one.texts for one in column]) for title, column in zip(titles, said, strict=True)]
-            write_whole(arguments.html, page(pictures, columns))
+            write_output(arguments.html, page(pictures, columns))
             print(f"{arguments.html}: {len(pictures)} pictures, {len(runs)} runs", file=sys.stderr)
         else:
             write(pictures, runs, said, arguments)

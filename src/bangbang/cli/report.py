@@ -29,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folders", metavar="RUN", type=Path, nargs="+")
     parser.add_argument("--label", metavar="NAME", nargs="+", help="a name for each run; equal names share a row")
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="default: report")
+    parser.add_argument(
+        "--cache", type=Path, metavar="FOLDER", help="where to make the runs' corpus again, if it is gone"
+    )
     parser.add_argument("--title", default=TITLE, help="of the page")
     parser.add_argument("--json", action="store_true", help="print results.json instead of the table")
 
@@ -36,9 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from bangbang.folders import named
     from bangbang.reporting import table
 
-    results = report_with_progress(labelled(arguments.run_folders, arguments.label), arguments)
+    runs = labelled([named(folder) for folder in arguments.run_folders], arguments.label)
+    results = report_with_progress([run._replace(cache=arguments.cache) for run in runs], arguments)
     if arguments.json:
         print(results.json(), end="")
         return 0
@@ -64,6 +69,7 @@ def report_with_progress(runs: Sequence["LabelledRun"], arguments: argparse.Name
     from rich.console import Console
     from rich.progress import Progress
 
+    from bangbang.folders import named
     from bangbang.reporting import report
     from bangbang.reporting.evaluation import lines_to_decode
 
@@ -71,7 +77,7 @@ def report_with_progress(runs: Sequence["LabelledRun"], arguments: argparse.Name
         task = bar.add_task("decoding test splits", total=sum(map(lines_to_decode, runs)))
         return report(
             runs,
-            arguments.out,
+            named(arguments.out),
             title=arguments.title,
             commands=commands(runs, arguments),
             progress=lambda lines: bar.advance(task, lines),

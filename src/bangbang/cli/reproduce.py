@@ -58,11 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def planned(arguments: argparse.Namespace) -> tuple["Plan", int]:
+    from bangbang.folders import named
     from bangbang.reproduction import cores, make_plan, read_budget
 
     config = read_budget(arguments.task, arguments.corpus, arguments.budget, arguments.set)
     corpus = Path(config.data.corpus).stem or "corpus"
-    out = arguments.out or Path("runs") / f"{arguments.task}-{corpus}-{arguments.budget}"
+    out = named(arguments.out or Path("runs") / f"{arguments.task}-{corpus}-{arguments.budget}")
     jobs = cores() if arguments.jobs is None else arguments.jobs
     if jobs < 1:
         raise InputError(f"--jobs {jobs}: must be at least 1")
@@ -71,11 +72,13 @@ def planned(arguments: argparse.Namespace) -> tuple["Plan", int]:
 
 def carry_out(plan: "Plan", jobs: int, arguments: argparse.Namespace) -> int:
     from bangbang import config as configs
+    from bangbang import consent
     from bangbang.data import prepare
     from bangbang.files import write_whole
     from bangbang.reproduction import Crew, check_unchanged
 
-    corpus = prepare(plan.config.data, plan.config.vocabulary, plan.config.source_vocabulary)
+    allowed = consent.for_config(plan.out / "config.toml", arguments.set)
+    corpus = prepare(plan.config.data, plan.config.vocabulary, plan.config.source_vocabulary, consent=allowed)
     check_unchanged(plan, corpus.fingerprint)
     write_whole(plan.out / "config.toml", configs.dumps(plan.config))
     crew = Crew(plan, jobs)

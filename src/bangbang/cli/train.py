@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from bangbang import config as configs
+    from bangbang import consent
     from bangbang.errors import InputError
 
     path = arguments.config
@@ -55,8 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.end_with_parent:
         end_with_parent(arguments.end_with_parent)
-    may_make = configs.may_make_corpus(config, path, arguments.set)
-    outcome = train(config, arguments.out, arguments.resume, may_make)
+    outcome = train(config, arguments.out, arguments.resume, consent.for_config(path, arguments.set))
     progress = outcome.progress
     if not outcome.is_main:
         return 0

@@ -1,12 +1,13 @@
 """The settings of each corpus, and how it is read. Nothing here imports torch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from bangbang.settings import KindSettings
 
 if TYPE_CHECKING:
+    from bangbang.consent import Consent
     from bangbang.corpora.pairs import Reader
 
 
@@ -48,10 +49,12 @@ class CorpusSettings(KindSettings):
         shared = ("max_source_length", "max_target_length", "valid_share", "test_share")
         return {name: getattr(self, name) for name in (*shared, *sorted(self.content))}
 
-    @property
-    def written(self) -> dict[str, Path]:
-        """The places that reading the corpus writes to, by setting; beside the cache most corpora have none."""
-        return {}
+    def make_missing(self, consent: "Consent") -> None:
+        """Make what is to be read, where that has to be made first and may be; most corpora are there already."""
+
+    def without_lost_places(self) -> "CorpusSettings":
+        """The same corpus, made in its cache if it is not any more where it once was made."""
+        return self
 
     def build(self) -> "Reader":
         """The reader of the corpus."""
@@ -94,11 +97,15 @@ class Shapes(CorpusSettings):
     path: str = ""
     """The folder for the scenes; empty means a folder in `cache`."""
 
-    @property
-    def written(self) -> dict[str, Path]:
-        from bangbang.corpora.shapes import scenes_folder
+    def make_missing(self, consent: "Consent") -> None:
+        from bangbang.corpora import shapes
 
-        return {"path" if self.path else "cache": scenes_folder(self)}
+        shapes.draw_missing(self, consent)
+
+    def without_lost_places(self) -> "Shapes":
+        from bangbang.corpora import shapes
+
+        return self if shapes.are_drawn(Path(self.path)) else replace(self, path="")
 
     def build(self) -> "Reader":
         from bangbang.corpora import shapes

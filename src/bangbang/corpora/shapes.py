@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bangbang.consent import CACHE, PATH, Consent
 from bangbang.corpora.captions import DRAWN
 from bangbang.corpora.captions import reader as captions_reader
 from bangbang.corpora.pairs import Reader
@@ -18,7 +19,7 @@ from bangbang.corpora.settings import Shapes
 from bangbang.errors import InputError
 from bangbang.features import extract, open_encoder
 from bangbang.features.images import pillow
-from bangbang.files import whole_folder, write_whole
+from bangbang.files import new_file, whole_folder, write_whole
 from bangbang.progress import Progress
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 VERSION = 1  # raised when the same options draw other scenes
+SCENES = f"shapes-scenes-{VERSION}"
 SIZE, SCALE = 96, 3  # pixels of a picture's side; drawn larger and made smaller, for smooth edges
 CAPTIONS = 5
 COUNTS = {"train": 3_000, "valid": 300, "test": 300}
@@ -60,32 +62,42 @@ class Scene(NamedTuple):
 
 
 def scenes_folder(data: Shapes) -> Path:
-    return Path(data.path) if data.path else Path(data.cache) / f"shapes-scenes-{VERSION}"
+    return Path(data.path) if data.path else Path(data.cache) / SCENES
+
+
+def are_drawn(folder: Path) -> bool:
+    return (folder / "captions.json").is_file()
 
 
 def reader(data: Shapes) -> Reader:
-    """The scenes, drawn into `data.cache` (or `data.path`) unless they are there already."""
+    return captions_reader(scenes_folder(data))
+
+
+def draw_missing(data: Shapes, consent: Consent) -> None:
+    """Draw the scenes into `data.path`, or else `data.cache`, unless they are there already."""
     folder = scenes_folder(data)
-    if not (folder / "captions.json").is_file():
-        if folder.exists() and any(folder.iterdir()):
-            raise InputError(f"{folder}: is not empty; give an empty or new folder for the scenes as data.path")
-        with Progress(shown=True) as shown, shown.task("drawing shapes") as progress:
-            draw_corpus(folder, COUNTS, progress)
-    return captions_reader(folder)
+    if are_drawn(folder):
+        return
+    place = consent.required(PATH, data.path) if data.path else consent.required(CACHE, data.cache) / SCENES
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder}: is not empty; give an empty or new folder for the scenes as data.path")
+    with Progress(shown=True) as shown, shown.task("drawing shapes") as progress:
+        draw_corpus(place, COUNTS, progress)
 
 
 def draw_corpus(
     folder: Path, counts: dict[str, int], progress: Callable[[int, int], object] = lambda done, total: None
 ) -> None:
     """Pictures, captions and features of so many scenes per split; `progress` is told (scenes done, of how many)."""
-    with whole_folder(folder, replace=True) as draft:
+    with whole_folder(folder) as draft:
         entries = []
         for split, count in counts.items():
             for number in range(count):
                 rng = np.random.default_rng([VERSION, list(counts).index(split), number])
                 scene = random_scene(rng)
                 name = f"{DRAWN}{split}-{number:05d}.png"
-                draw(scene, rng).save(draft / name)
+                with new_file(draft / name) as file:
+                    draw(scene, rng).save(file, "PNG")
                 entries.append({"filename": name, "split": split, "raw": describe(scene, rng)})
                 progress(len(entries), sum(counts.values()))
         extract(draft, draft, open_encoder("untrained"))

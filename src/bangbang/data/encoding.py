@@ -3,8 +3,10 @@
 Beside each file stands a note of what it holds while the corpus is being made: a file with a note is not made again.
 """
 
+import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -19,7 +21,7 @@ from bangbang.data.raw import record_batches
 from bangbang.data.schema import ENCODED, ROWS
 from bangbang.data.vocabulary import Vocabulary
 from bangbang.features import FeatureTable
-from bangbang.files import read_json, sync, write_whole
+from bangbang.files import make_folder, move, new_file, read_json, write_whole
 from bangbang.symbols import EOS, UNK
 
 BATCHES = 50  # per file
@@ -91,7 +93,7 @@ class Encoder:
 
     def encode(self, raw: Path, rows: int, folder: Path) -> Iterator[int]:
         """Write a split's folder, yielding the rows done so far; `report` tells of it afterwards."""
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
         files = -(-rows // (BATCHES * ROWS))
         names = [f"data-{number:05d}-of-{files:05d}.arrow" for number in range(files)]
         self._notes: list[Note] = []
@@ -120,16 +122,18 @@ class Encoder:
     def _file(self, batches: Iterable[Any], path: Path) -> Note:
         draft = path.with_suffix(".draft")
         note, digest = Note(0, "", Side(), Side()), hashlib.blake2b(digest_size=16)
-        with pa.ipc.new_stream(str(draft), ENCODED) as writer:
-            for batch in batches:
-                encoded, source, target = self._encode_batch(batch)
-                writer.write_batch(encoded)
-                for column in encoded.columns:
-                    for buffer in column.buffers():
-                        digest.update(b"" if buffer is None else buffer)
-                note = Note(note.rows + batch.num_rows, "", note.source.plus(source), note.target.plus(target))
-        sync(draft)
-        draft.replace(path)
+        with new_file(draft) as file:
+            with pa.ipc.new_stream(file, ENCODED) as writer:
+                for batch in batches:
+                    encoded, source, target = self._encode_batch(batch)
+                    writer.write_batch(encoded)
+                    for column in encoded.columns:
+                        for buffer in column.buffers():
+                            digest.update(b"" if buffer is None else buffer)
+                    note = Note(note.rows + batch.num_rows, "", note.source.plus(source), note.target.plus(target))
+            file.flush()
+            os.fsync(file.fileno())
+        move(draft, path)
         return note._replace(digest=digest.hexdigest())
 
     def _encode_batch(self, batch: Any) -> tuple[Any, Side, Side]:
@@ -171,7 +175,8 @@ def describe(folder: Path, files: list[str], fingerprint: str) -> None:
     """Write beside the Arrow files what `datasets.load_from_disk` wants to know of them."""
     from datasets import DatasetInfo, Features
 
-    DatasetInfo(features=Features.from_arrow_schema(ENCODED)).write_to_directory(str(folder))
+    info = DatasetInfo(features=Features.from_arrow_schema(ENCODED))
+    write_whole(folder / "dataset_info.json", json.dumps(dataclasses.asdict(info)))
     state: dict[str, Any] = {
         "_data_files": [{"filename": name} for name in files],
         "_fingerprint": fingerprint,

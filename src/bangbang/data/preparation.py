@@ -7,10 +7,12 @@ goes on from the last whole stage (reading, vocabulary) or file (encoding).
 import dataclasses
 import hashlib
 import json
-import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
+from bangbang.consent import CACHE, FULL, Consent
 from bangbang.corpora.pairs import Reader
 from bangbang.corpora.settings import CorpusSettings
 from bangbang.data.corpus import FORMAT, MANIFEST, SOURCE_VOCABULARY, VOCABULARY, Corpus
@@ -21,7 +23,7 @@ from bangbang.data.settings import VocabularySettings
 from bangbang.data.vocabulary import Vocabulary, check_size
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable
-from bangbang.files import publish, write_whole
+from bangbang.files import publish, remove, write_whole
 from bangbang.locks import LOCK, locked
 from bangbang.progress import Progress
 
@@ -39,33 +41,29 @@ def prepare(
     vocabulary: VocabularySettings,
     source_vocabulary: VocabularySettings | None = None,
     progress: bool = True,
-    may_make: bool = True,
+    consent: Consent = FULL,
 ) -> Corpus:
     """The corpus that the options describe, made in `data.cache` unless it is there already.
 
     It is found again by what it was made from: the options and the content of the inputs. Of several processes that
-    ask for it at once, one makes it and the others wait.
+    ask for it at once, one makes it and the others wait. What `consent` does not allow is found, but not made.
     """
     vocabularies = Vocabularies(vocabulary, source_vocabulary)
     for each in filter(None, vocabularies):
         check_size(each)
-    for key, place in data.written.items():
-        if not may_make and not place.exists():
-            raise InputError(f"{place}: a config may not write there; to allow it: --set data.{key}=FOLDER")
+    data.make_missing(consent)
     reader = open_reader(data)
     made_from = {"format": FORMAT, "input": reader.identity, "options": options(data, vocabularies)}
     key = hashlib.blake2b(json.dumps(made_from, sort_keys=True).encode(), digest_size=6).hexdigest()
     folder = Path(data.cache) / f"{reader.name}-{key}"
     if not folder.exists():
-        if not may_make:
-            allowed = f"--set data.cache={data.cache}"
-            raise InputError(f"data.cache = {data.cache!r}: a config may not write there; to allow it: {allowed}")
-        make(reader, data, vocabularies, folder, progress)
+        make(reader, data, vocabularies, consent.required(CACHE, data.cache) / folder.name, progress)
     corpus = Corpus.open(folder)
     corpus.manifest["synthetic"] = reader.synthetic  # not in those that were made before it was noted
     if reader.features and corpus.manifest["features"] != features_facts(reader.features):  # they were moved
         corpus.manifest["features"] = features_facts(reader.features)
-        write_manifest(folder, corpus.manifest)
+        if place := consent.place(CACHE, data.cache):
+            write_manifest(place / folder.name, corpus.manifest)
     return corpus
 
 
@@ -73,19 +71,25 @@ def make(reader: Reader, data: CorpusSettings, vocabularies: Vocabularies, folde
     growing = folder.with_name(f".{folder.name}.growing")
     with locked(growing, wait=True):
         if folder.exists():  # another process was first
-            shutil.rmtree(growing)
+            remove(growing)
             return
+        begun = (growing / READING).exists()
         try:
             with Progress(progress) as shown:
-                if (growing / READING).exists():
+                if begun:
                     shown.say(f"going on with {folder.name}, which was interrupted")
                 build(reader, data, vocabularies, growing, shown)
             for path in (*growing.glob("*.raw"), *growing.glob("*/*.arrow.json"), growing / READING, growing / LOCK):
-                path.unlink(missing_ok=True)
+                remove(path)
             publish(growing, folder)
         except InputError:
-            shutil.rmtree(growing)
+            remove(growing)
             raise
+        except (LookupError, TypeError, ValueError, pa.ArrowException) as error:
+            if not begun:
+                raise
+            remove(growing)
+            raise InputError(f"{growing}: was damaged ({error!r}) and is removed; call again") from None
         except OSError as error:
             raise InputError(f"{folder}: cannot be made ({error}); make room, then call again to go on") from None
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from bangbang.data.schema import RAW, ROWS
+from bangbang.files import new_file
 
 
 class RawFile:
@@ -15,7 +16,8 @@ class RawFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows = 0
-        self._writer = pa.ipc.new_stream(str(path), RAW)
+        self._file = new_file(path)
+        self._writer = pa.ipc.new_stream(self._file, RAW)
         self._sources: list[str] = []
         self._targets: list[tuple[str, ...]] = []
 
@@ -29,6 +31,7 @@ class RawFile:
     def close(self) -> None:
         self._flush()
         self._writer.close()
+        self._file.close()
 
     def _flush(self) -> None:
         if self._sources:

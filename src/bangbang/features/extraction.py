@@ -4,7 +4,6 @@ Each part is a small table of its own in `parts/`, written whole. At the end all
 """
 
 import json
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -17,7 +16,7 @@ from bangbang.errors import InputError
 from bangbang.features.encoders import Encoder
 from bangbang.features.images import ENDINGS, UnreadableImageError, read_image
 from bangbang.features.table import ARRAY, ENCODER, NAMES, FeatureTable
-from bangbang.files import whole_file, whole_folder, write_whole
+from bangbang.files import remove, whole_file, whole_folder, write_whole
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -126,7 +125,8 @@ def earlier_tables(folder: Path, encoder: str) -> list[FeatureTable]:
 
 
 def write_part(folder: Path, names: list[str], rows: list[Halves], encoder: str) -> FeatureTable:
-    number = max((int(path.name[5:]) for path in (folder / PARTS).glob("part-*")), default=-1) + 1
+    taken = {path.name for path in (folder / PARTS).glob("part-*")}
+    number = next(number for number in range(len(taken) + 1) if f"part-{number:05d}" not in taken)
     target = folder / PARTS / f"part-{number:05d}"
     with whole_folder(target) as draft:
         write_array(draft / ARRAY, len(rows), rows)
@@ -146,7 +146,7 @@ def merge(folder: Path, tables: list[FeatureTable], encoder: str) -> FeatureTabl
     found = (places[name] for name in names)
     write_array(folder / ARRAY, len(names), (table.array[row] for table, row in found))
     describe(folder, names, encoder)
-    shutil.rmtree(folder / PARTS, ignore_errors=True)
+    remove(folder / PARTS)
     return FeatureTable.open(folder)
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
-from bangbang.files import read_json, refuse_links, write_whole
+from bangbang.files import read_json, write_whole
+from bangbang.folders import refuse_links
 from bangbang.metrics import Estimate, Metric, estimates
 from bangbang.metrics.metric import Array
 from bangbang.tasks import RESAMPLING, signature
@@ -34,6 +35,8 @@ class LabelledRun(NamedTuple):
     folder: Path
     label: str
     """Such as "MLE" or "SPG 0.4"; runs of other seeds share it."""
+    cache: Path | None = None
+    """Where its corpus may be made again, if it is gone."""
 
 
 class Outputs(NamedTuple):
@@ -68,7 +71,7 @@ def evaluate(run: LabelledRun, progress: Callable[[int], None] = lambda lines: N
     The outcome is kept in `test.json`, so that a second call reads it; a run that has changed is evaluated anew.
     `progress` hears of lines as they are decoded, each twice.
     """
-    opened = Run.open(run.folder)
+    opened = Run.open(run.folder, run.cache)
     checkpoint = opened.checkpoint("best")
     metric = opened.task.metric
     identity = identity_of(opened, checkpoint, metric)

@@ -34,7 +34,8 @@ def spg_figures(results: Results, groups: Sequence[Group]) -> Figures | None:
     if not spg:
         return None
     best = max(spg, key=lambda row: row.with_dup.scores[results.main].value)
-    run = Run.open(next(each.members[0].run.folder for each in groups if each.label == best.label))
+    labelled = next(each.members[0].run for each in groups if each.label == best.label)
+    run = Run.open(labelled.folder, labelled.cache)
     example = next(examples_to_show(run), None)
     if example is None:
         return None

@@ -9,7 +9,7 @@ import torch
 from bangbang import __version__
 from bangbang.contracts import Task
 from bangbang.errors import InputError
-from bangbang.files import write_whole
+from bangbang.files import make_folder, write_whole
 from bangbang.reporting.curves import curves
 from bangbang.reporting.evaluation import LabelledRun, evaluate
 from bangbang.reporting.page import page
@@ -41,7 +41,7 @@ def report(
     results = results_of(groups, task, title, commands, baseline)
     content = {RESULTS: results.json(), CURVES: curves(results), PAGE: page(results, groups, task.metric)}
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         for name, text in content.items():
             write_whole(out / name, text)
     except OSError as error:

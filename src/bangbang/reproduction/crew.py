@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TextIO
+from typing import IO
 
 from bangbang.errors import InputError
+from bangbang.files import append_file
 from bangbang.locks import locked
 from bangbang.reproduction.display import Display
 from bangbang.reproduction.plan import Plan, Training
@@ -33,7 +34,7 @@ def environment() -> dict[str, str]:
 class Child:
     """A training's process, and the log that it writes."""
 
-    def __init__(self, training: Training, log: TextIO) -> None:
+    def __init__(self, training: Training, log: IO[str]) -> None:
         self.training, self.log = training, log
         begun = bool(shelf.listed(training.folder / "checkpoints"))
         arguments = training.resume if begun else training.start
@@ -75,7 +76,6 @@ class Crew:
 
     def work(self) -> bool:
         """Train until all have ended, or a signal asks to stop. Returns whether it was interrupted."""
-        (self.plan.out / "logs").mkdir(parents=True, exist_ok=True)
         with Display(self.plan, self.steps, self.done) as display, StopRequest() as stop:
             told = False
             try:
@@ -111,7 +111,7 @@ class Crew:
                 self.fail(training, f"it starts from {training.after}, which failed", display)
             elif len(self.running) < self.jobs and self.can_begin(training, display):
                 self.waiting.remove(training)
-                log = (self.plan.out / "logs" / f"{training.name}.log").open("a", encoding="utf-8")
+                log = append_file(self.plan.out / "logs" / f"{training.name}.log")
                 self.running.append(Child(training, log))
                 display.begin(training)
 

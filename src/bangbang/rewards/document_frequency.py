@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bangbang.errors import InputError
-from bangbang.files import write_whole
+from bangbang.files import write_output
 from bangbang.symbols import EOS, SYMBOLS
 
 Ngram = tuple[str, ...]
@@ -47,7 +47,7 @@ class DocumentFrequency:
                 raise InputError(f"{path}: a token with white space cannot be written: {ngram!r}")
         counts = {" ".join(ngram): count for ngram, count in self.counts.items()}
         table = {"documents": self.documents, "max_n": self.max_n, "counts": counts}
-        write_whole(Path(path), json.dumps(table, ensure_ascii=False))
+        write_output(Path(path), json.dumps(table, ensure_ascii=False))
 
     @classmethod
     def load(cls, path: Path | str) -> "DocumentFrequency":

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from bangbang.errors import InputError
-from bangbang.files import read_json, way_out, whole_folder
-from bangbang.training.tensors import check_finite, check_header, read_tensors
+from bangbang.files import new_file, read_json, way_out, whole_folder, write_whole
+from bangbang.training.tensors import check_finite, check_header, read_tensors, write_tensors
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 # what each optimiser keeps for a parameter
@@ -88,12 +86,13 @@ def save(
     check_finite(f"step {progress.step}: no checkpoint is written", {**weights, **state})
     try:
         with whole_folder(target, replace=True) as draft:
-            save_file(weights, draft / MODEL)
-            save_file(state, draft / OPTIMIZER)
+            for name, tensors in ((MODEL, weights), (OPTIMIZER, state)):
+                with new_file(draft / name) as file:
+                    write_tensors(file, tensors)
             sums = {name: checksum(draft / name) for name in (MODEL, OPTIMIZER)}
             table = {**progress._asdict(), "origin": dict(origin or {}), "sha256": sums}
-            (draft / STATE).write_text(json.dumps(table, indent=1) + "\n")
-    except (OSError, SafetensorError) as error:
+            write_whole(draft / STATE, json.dumps(table, indent=1) + "\n")
+    except OSError as error:
         raise InputError(
             f"{target}: cannot be written ({error}); earlier checkpoints are as they were; "
             f"{way_out(error, 'go on with --resume')}"

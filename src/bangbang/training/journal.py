@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from torch.utils.tensorboard import SummaryWriter
-
-from bangbang.files import write_whole
+from bangbang.files import append_file, write_whole
+from bangbang.training.board import Board
 
 
 class Example(NamedTuple):
@@ -23,14 +22,14 @@ class Journal:
         path = folder / "metrics.jsonl"
         if path.exists():
             cut_back(path, step)
-        self.lines = path.open("a", encoding="utf-8")
-        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
+        self.lines = append_file(path)
+        self.board = Board(folder / "tensorboard", step)
 
     def record(self, kind: str, step: int, values: dict[str, float]) -> None:
         self.lines.write(json.dumps({"kind": kind, "step": step, **values}) + "\n")
         self.lines.flush()
         for name, value in values.items():
-            self.board.add_scalar(f"{kind}/{name}", value, step)
+            self.board.scalar(f"{kind}/{name}", value, step)
         self.board.flush()
 
     def begin_stage(self, step: int, number: int, label: str, seconds: float) -> None:
@@ -38,7 +37,7 @@ class Journal:
         line = {"kind": "stage", "step": step, "stage": number, "label": label, "seconds": seconds}
         self.lines.write(json.dumps(line) + "\n")
         self.lines.flush()
-        self.board.add_text("stage", f"{number}: {label}", step)
+        self.board.text("stage", f"{number}: {label}", step)
 
     def samples(self, step: int, examples: Sequence[Example]) -> None:
         text = "\n".join(
@@ -48,7 +47,7 @@ class Journal:
             for example in examples
         )
         write_whole(self.folder / "samples" / f"step-{step:08d}.txt", text)
-        self.board.add_text("samples", "\n".join("    " + line for line in text.split("\n")), step)
+        self.board.text("samples", "\n".join("    " + line for line in text.split("\n")), step)
 
     def close(self) -> None:
         self.lines.close()

@@ -16,10 +16,12 @@ from torch import Tensor
 
 from bangbang import config as configs
 from bangbang.config import Config, Leg, leg_label
+from bangbang.consent import FULL, Consent
 from bangbang.contracts import Batch, Diagnostics, Objective
 from bangbang.data import Corpus, prepare
 from bangbang.errors import InputError
 from bangbang.files import way_out
+from bangbang.folders import named
 from bangbang.instructions import secure_bfloat16
 from bangbang.locks import locked
 from bangbang.randomness import seed_for
@@ -56,8 +58,9 @@ class Outcome(NamedTuple):
     """Whether this is the process that speaks for the run."""
 
 
-def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: bool = True) -> Outcome:
+def train(config: Config, folder: Path, resume: bool = False, consent: Consent = FULL) -> Outcome:
     """Train as `config` says into the run folder, from scratch or from its newest checkpoint."""
+    folder = named(folder)
     join()
     AcceleratorState._reset_state()  # accelerate keeps one precision per process; every training here has its own
     accelerator = Accelerator(
@@ -70,7 +73,7 @@ def train(config: Config, folder: Path, resume: bool = False, may_make_corpus: b
         ranks.together(secure_bfloat16)  # before anything is multiplied
     # where processes share a disk, one makes the corpus and the others wait for it
     corpus = ranks.together(
-        lambda: prepare(config.data, config.vocabulary, config.source_vocabulary, ranks.is_main, may_make_corpus)
+        lambda: prepare(config.data, config.vocabulary, config.source_vocabulary, ranks.is_main, consent)
     )
     assert corpus is not None
     facts = {key: value for key, value in configs.flat(config).items() if not key.startswith("data.")}

@@ -1,5 +1,6 @@
 """A run is a folder: config.toml, vocabulary.json, corpus.json, checkpoints/, metrics.jsonl, tensorboard/, samples/."""
 
+import dataclasses
 import json
 import os
 from collections.abc import Mapping
@@ -11,11 +12,14 @@ import torch
 
 from bangbang import config as configs
 from bangbang.config import Config
+from bangbang.consent import CACHE, Consent
 from bangbang.contracts import InputSizes, Task
+from bangbang.corpora.settings import CorpusSettings
 from bangbang.data import Corpus, Vocabulary, prepare
 from bangbang.data.corpus import caveat, wrong_features
 from bangbang.errors import InputError
-from bangbang.files import read_json, refuse_links, write_whole
+from bangbang.files import make_folder, read_json, write_whole
+from bangbang.folders import refuse_links
 from bangbang.models import Generator
 from bangbang.tasks import task_of
 from bangbang.training import checkpoint, shelf
@@ -34,8 +38,9 @@ class Run:
         vocabulary: Vocabulary,
         source_vocabulary: Vocabulary | None = None,
         facts: dict[str, Any] | None = None,
+        cache: Path | None = None,
     ) -> None:
-        self.folder, self.config, self._facts = folder, config, facts
+        self.folder, self.config, self._facts, self.cache = folder, config, facts, cache
         self.vocabulary, self.source_vocabulary = vocabulary, source_vocabulary
 
     @classmethod
@@ -48,7 +53,7 @@ class Run:
         """A new run folder; what defines the run is written before the first step."""
         refuse_links(folder, *FOLDERS, "metrics.jsonl")
         try:
-            (folder / "samples").mkdir(parents=True, exist_ok=True)
+            make_folder(folder / "samples")
             write_whole(folder / "config.toml", configs.dumps(config))
             write_whole(folder / "corpus.json", json.dumps({**corpus.manifest, "folder": str(corpus.folder)}, indent=1))
             corpus.vocabulary.save(folder / "vocabulary.json")
@@ -59,7 +64,8 @@ class Run:
         return cls(folder, config, corpus.vocabulary, corpus.source_vocabulary)
 
     @classmethod
-    def open(cls, folder: Path | str) -> "Run":
+    def open(cls, folder: Path | str, cache: Path | None = None) -> "Run":
+        """A run to read. If its corpus is gone, it may be made again in `cache`."""
         folder = Path(folder)
         if not (folder / "config.toml").is_file():
             raise InputError(
@@ -68,7 +74,8 @@ class Run:
         config = configs.read(folder / "config.toml", old=True)
         vocabulary = Vocabulary.load(folder / "vocabulary.json")
         own = config.source_vocabulary is not None
-        return cls(folder, config, vocabulary, Vocabulary.load(folder / "source_vocabulary.json") if own else None)
+        sources = Vocabulary.load(folder / "source_vocabulary.json") if own else None
+        return cls(folder, config, vocabulary, sources, cache=cache)
 
     @property
     def checkpoints(self) -> Path:
@@ -99,15 +106,26 @@ class Run:
         return [ids[: self.config.data.max_source_length] for ids in vocabulary.encode_batch(texts)]
 
     def corpus(self) -> Corpus:
-        """The corpus the run was trained on: the prepared one where it still is, or prepared again."""
+        """The corpus the run was trained on: the prepared one where it still is, or prepared again.
+
+        To read a run is no leave to write where its config says: it is made in `cache`, or else where the corpora of
+        the working folder are by default.
+        """
         folder = self.corpus_facts.get("folder")
         try:
             if isinstance(folder, str) and (Path(folder) / "corpus.json").is_file():
                 return Corpus.open(Path(folder))
         except OSError as error:  # such as a name longer than a name can be
             raise InputError(f"{self.folder / 'corpus.json'}: damaged (folder: {error.strerror})") from None
-        may_make = configs.may_make_corpus(self.config, self.folder / "config.toml", ())
-        return prepare(self.config.data, self.config.vocabulary, self.config.source_vocabulary, may_make=may_make)
+        data = self.config.data.without_lost_places()
+        consent = Consent(frozenset((CACHE,)))
+        if self.cache:
+            data = dataclasses.replace(data, cache=str(self.cache))
+        else:
+            homes = (Path.cwd(),) if data.cache == CorpusSettings.cache else ()
+            way_out = f"the corpus of {self.folder} is not there any more; to make it again: --cache FOLDER"
+            consent = Consent(frozenset(), homes, way_out)
+        return prepare(data, self.config.vocabulary, self.config.source_vocabulary, consent=consent)
 
     @property
     def caveat(self) -> str:

@@ -1,12 +1,11 @@
 """The checkpoints of a run: which are there, which are whole, which are kept."""
 
 import re
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 from bangbang.errors import InputError
-from bangbang.files import remove_folder
+from bangbang.files import move, remove, remove_folder
 from bangbang.training.checkpoint import State, name_of, read_state
 
 
@@ -47,15 +46,14 @@ def tidy(folder: Path, newest: Path) -> None:
         if step_of(path) > step_of(newest):
             aside = folder / f"damaged-{path.name}"
             remove_folder(aside)
-            path.rename(aside)
+            move(path, aside)
     sweep(folder)
 
 
 def sweep(folder: Path) -> None:
     """Remove drafts and half-removed checkpoints that a killed process left."""
     for path in folder.glob(".step-*"):
-        if not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
+        remove(path)
 
 
 def prune(folder: Path, keep: int, best_step: int) -> None:
