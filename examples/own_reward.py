@@ -32,7 +32,7 @@ class CoverageState(ScoredState):
         self.had = torch.zeros_like(self.asked)
 
     def score(self, had: Tensor) -> Tensor:
-        return had.double() / self.asked.sum(2, keepdim=True).clamp(min=1)
+        return had.to(self.scores.dtype) / self.asked.sum(2, keepdim=True).clamp(min=1)
 
     def next_scores(self) -> Tensor:
         had = self.had.sum(2, keepdim=True)  # [B, M, 1]

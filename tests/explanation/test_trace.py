@@ -82,14 +82,14 @@ def test_increments_are_the_rewards_own(subject: Subject, settings: Settings) ->
             increments = state.increments()
             delta_r = dense(increments, size)[0]
             assert step.delta_r == float(delta_r[step.id])
-            assert step.others_delta_r == float(increments.rest)
+            assert step.others_delta_r == float(increments.total.rest)
             for each in step.candidates:
                 assert each.delta_r == float(delta_r[each.id])
                 assert sum(each.parts.values()) == pytest.approx(each.delta_r, abs=1e-6)
                 assert each.best == (each.delta_r == float(delta_r[EOS:].max()))
             assert step.best_count == int((delta_r[EOS:] == delta_r[EOS:].max()).sum())
             state.advance(torch.tensor([step.id]))
-            assert step.reward == pytest.approx(float(state.parts[0].value()))  # type: ignore[attr-defined]
+            assert step.reward == pytest.approx(float(state.main_value()))
         assert found.reward == pytest.approx(found.steps[-1].reward)
 
 
@@ -155,6 +155,7 @@ def test_parts_carry_their_weights(subject: Subject) -> None:
 def test_the_proposal_is_its_equation() -> None:
     log_p = torch.tensor([0.1, 0.2, 0.3, 0.4]).log()
     delta_r = torch.tensor([0.5, 0.1, 0.5, -1.0])
+    best = torch.tensor([True, False, True, False])
     ways = [
         (Rules(), True, [0.25, 0, 0.75, 0]),
         (Rules(), False, [0.1, 0.2, 0.3, 0.4]),
@@ -163,9 +164,9 @@ def test_the_proposal_is_its_equation() -> None:
         (Rules(temperature=0.5), False, [1 / 30, 4 / 30, 9 / 30, 16 / 30]),
     ]
     for rules, driven, expected in ways:
-        assert proposal(log_p, delta_r, 2, driven, rules).tolist() == pytest.approx(expected)
+        assert proposal(log_p, delta_r, best, 2, driven, rules).tolist() == pytest.approx(expected)
     mass = (log_p + 2 * delta_r).exp()
-    assert proposal(log_p, delta_r, 2, True, Rules(2.0)).tolist() == pytest.approx((mass / mass.sum()).tolist())
+    assert proposal(log_p, delta_r, best, 2, True, Rules(2.0)).tolist() == pytest.approx((mass / mass.sum()).tolist())
 
 
 def test_limits_of_p_drop(subject: Subject) -> None:

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from bangbang.objectives.decoder import Decoder
-from bangbang.objectives.proposal import Diagnostics, Proposal, propose_known, token_count
-from bangbang.rewards import Increments, Reward, RewardState, repeat
+from bangbang.objectives.proposal import Diagnostics, Proposal, propose_known, reference_token_count, token_count
+from bangbang.rewards import Increments, PlainState, Reward, repeat
 from bangbang.symbols import BOS, EOS, PAD
 
 SPECIAL = 3  # `<pad>`, `<s>` and `</s>` come first in every vocabulary; what follows may stand inside a target
@@ -46,6 +46,7 @@ def reward_step(increments: Increments, tau: float, vocabulary_size: int, unifor
 
     `rest` [B] is the other token to take in that case.
     """
+    increments = increments.total
     real = increments.tokens != PAD
     others = vocabulary_size - 2 - real.sum(1, keepdim=True)  # neither `<pad>` nor `<s>` nor a candidate
     candidates = (increments.values.double() / tau).masked_fill(~real, -torch.inf)
@@ -74,7 +75,7 @@ def other_tokens(increments: Increments, vocabulary_size: int, generator: torch.
 
 
 def reward_targets(
-    state: RewardState, max_length: int, tau: float, vocabulary_size: int, generator: torch.Generator
+    state: PlainState, max_length: int, tau: float, vocabulary_size: int, generator: torch.Generator
 ) -> Tensor:
     """z_t ∝ exp(Δr(z_t) / τ), token by token: forward-pass sampling from exp(R/τ) of any incremental reward. [B, T]"""
     tokens = []
@@ -109,5 +110,5 @@ def raml(
     else:
         state = repeat(reward.start(references), samples)
         targets = reward_targets(state, max_length, tau, vocabulary_size, generator)
-    counts = Diagnostics(len(targets), token_count(targets), samples * token_count(references))
+    counts = Diagnostics(len(targets), token_count(targets), reference_token_count(references, len(targets)))
     return propose_known(decoder.repeat(samples), targets, counts)

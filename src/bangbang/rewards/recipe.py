@@ -11,6 +11,7 @@ from bangbang.rewards.protocol import Reward
 from bangbang.rewards.rouge_l import RougeL
 from bangbang.rewards.rouge_n import RougeN
 from bangbang.rewards.shaping import Dup, Eos, Length
+from bangbang.rewards.state import BaseReward
 from bangbang.rewards.sums import Sum
 
 
@@ -19,22 +20,25 @@ def build_reward(
 ) -> Sum:
     """The main reward, which is the sum's first part, and its shaping; `texts` are those of the vocabulary's tokens.
 
-    `frequency` is called where the main reward is CIDEr-D; `separator` stands between tokens where characters count.
+    The main reward counts as a share of its bounds, so that its scale and those of the shaping compare. `frequency` is
+    called where the main reward is CIDEr-D and begins; `separator` stands between tokens where characters count.
     """
     shaping: list[tuple[Reward, float]] = [
         (Dup(unless_in_reference=config.dup_unless_in_reference), config.dup),
         (Eos(several=config.several), config.eos),
         (Length(several=config.several), config.length),
     ]
-    parts = [(main_reward(config, texts, frequency, separator), 1.0), *(part for part in shaping if part[1] > 0)]
+    main = main_reward(config, texts, frequency, separator)
+    scale = 1 / (main.bounds.high - main.bounds.low)
+    parts = [(main, scale), *(part for part in shaping if part[1] > 0)]
     return Sum(*(reward for reward, _ in parts), weights=[weight for _, weight in parts])
 
 
 def main_reward(
     config: RewardConfig, texts: Sequence[str], frequency: Callable[[], DocumentFrequency], separator: str
-) -> Reward:
+) -> BaseReward:
     if config.kind == "cider-d":
-        return CiderD(frequency(), texts, max_n=config.max_n, several=config.several)
+        return CiderD(frequency, texts, max_n=config.max_n, several=config.several)
     if config.kind == "rouge-l":
         return RougeL(config.beta, several=config.several)
     if config.kind == "edit-distance":
