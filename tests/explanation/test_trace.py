@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from bangbang.explanation import Subject, Trace, trace
 from bangbang.explanation.methods import bang_bang
 from bangbang.explanation.trace import proposal
 from bangbang.objectives import Rules, Settings, spg, token_losses
-from bangbang.rewards import Dup, Eos, RougeN, Sum, dense
+from bangbang.rewards import Dup, Eos, Metric, RougeN, Sum, dense
 from bangbang.symbols import BOS, EOS, SYMBOLS
 from bangbang.training import Run
 
@@ -201,3 +202,24 @@ def test_words_are_readable_and_safe_to_print(subject: Subject, tmp_path: Path) 
     assert words[:4] == list(SYMBOLS) and "␣clock" in words
     assert all(word.isprintable() and word.strip() for word in words)
     assert len(set(words)) == len(words)
+
+
+def test_forbidden_tokens_are_never_the_best_however_light_the_penalty(subject: Subject) -> None:
+    stutter = Metric(lambda z, ys: sum(a == b for a, b in pairwise(z)) / 10)
+    light = replace(subject, reward=Sum(stutter, Dup(), Eos(), weights=[1.0, 1e-6, 1e-6]))
+    forbidden = [
+        (step, each)
+        for seed in SEEDS
+        for step in trace(light, HALF, seed).steps
+        for each in step.candidates
+        if each.parts["Eos"] < 0 or each.parts["Dup"] < 0
+    ]
+    assert any(each.delta_r > other.delta_r for step, each in forbidden for other in step.candidates if other.best)
+    for step, each in forbidden:
+        assert not each.best and (each.proposal == 0 or not step.in_loss)
+
+
+def test_the_loss_is_weighted_by_a_share_and_the_reward_is_shown_as_it_is(subject: Subject) -> None:
+    tenfold = Metric(lambda z, ys: 10 * len(set(z) & set(ys[0])) / len(set(ys[0])), bounds=(0, 10))
+    found = trace(replace(subject, reward=Sum(tenfold, Dup(), weights=[0.1, 1.0])), Settings(p_drop=0.0))
+    assert found.reward == found.reference_reward == 10 and found.loss_weight == 1
