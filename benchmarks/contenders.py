@@ -18,7 +18,6 @@ from torch.nn import functional as F
 from bangbang import registry
 from bangbang.contracts import Batch, InputSizes
 from bangbang.models import Generator
-from bangbang.objectives.sampler import part_values
 from bangbang.rewards import Dup, Eos, RougeN, Sum, dense
 from bangbang.symbols import BOS, EOS, PAD
 from bangbang.training.clipping import clipped_step, gradient_norm
@@ -128,5 +127,5 @@ def naive_loss(
     features = model.unroll(state, reading)
     logits = F.linear(features, model.head.weight, model.head.bias)  # [B, T, V]
     losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
-    weights = torch.stack(counted, 1) * part_values(rewards)[:, :1]
+    weights = torch.stack(counted, 1) * rewards.loss_weight()[:, None]
     return (losses * weights).sum(), int((targets != PAD).sum())

@@ -10,7 +10,10 @@ D features, F image features, N positions in the loss, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+
+from bangbang.errors import InputError
 
 if TYPE_CHECKING:
     import torch
@@ -195,15 +198,86 @@ class InputSizes(NamedTuple):
 
 
 class Increments(NamedTuple):
-    """Δr(v) = R(z_{1:t-1} v | y) - R(z_{1:t-1} | y) for every token v, sparse over the vocabulary.
+    """Δr(v) = R(z_{1:t-1} v | y) - R(z_{1:t-1} | y) for every token v: a gain, and a penalty where there is shaping.
 
-    A row's candidates differ from one another: no token stands in two slots. Unused slots hold `<pad>` and the row's
-    `rest`. Tokens with the same reward have values that are equal to the last bit.
+    A row's candidates differ from one another: no token stands in two slots. Unused slots hold `<pad>` and what any
+    other token would get; `<pad>` is never generated. Tokens of the same reward have values that are equal to the last
+    bit, among candidates as against `rest`, so that ties are found by `==`.
     """
 
     tokens: Tensor  # [B, K] the candidates
-    values: Tensor  # [B, K] what each would add
-    rest: Tensor  # [B] what any other token would add
+    values: Tensor  # [B, K] what each would gain
+    rest: Tensor  # [B] what any other token would gain
+    penalties: Tensor | None = None  # [B, K] what shaping adds to each gain: 0 or less; None is 0 everywhere
+    rest_penalty: Tensor | None = None  # [B] the same of any other token
+
+    @property
+    def total(self) -> Increments:
+        """Δr with gains and penalties in one number, as a finite W weighs it."""
+        if self.penalties is None or self.rest_penalty is None:
+            return self
+        return Increments(self.tokens, self.values + self.penalties, self.rest + self.rest_penalty)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a reward lies between: where it weighs the loss, `low` counts 0 and `high` counts 1."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise InputError(f"a reward's bounds must rise: {self.low} and {self.high} do not")
+
+    def share(self, values: Tensor) -> Tensor:
+        """(R - low) / (high - low), and 0 or 1 for what lies outside."""
+        return ((values - self.low) / (self.high - self.low)).clamp(0, 1)
+
+
+class PlainState(Protocol):
+    """The least that a state of a reward written elsewhere must have: see `RewardState`."""
+
+    def increments(self) -> Increments:
+        """What each possible next token would add, exactly."""
+        ...
+
+    def advance(self, tokens: Tensor) -> None:
+        """Append the chosen tokens z_t [B]."""
+        ...
+
+    def value(self) -> Tensor:
+        """R(z_{1:t} | y), which is 0 for the empty prefix. [B]"""
+        ...
+
+    def select(self, rows: Tensor) -> Self:
+        """A new, independent state of the given rows: indices, which may repeat, or a mask."""
+        ...
+
+
+@runtime_checkable
+class RewardState(PlainState, Protocol):
+    """A batch of rewards underway: holds each row's prefix z_{1:t} implicitly.
+
+    A row is finished once it was advanced with `</s>`: its increments are zero from then on, further tokens for it are
+    ignored and its value stays.
+    """
+
+    def main_value(self) -> Tensor:
+        """R(z_{1:t} | y) of the main reward, without its shaping, in its own scale: what is reported. [B]"""
+        return self.value()
+
+    def loss_weight(self) -> Tensor:
+        """The main value as a share of its bounds, between 0 and 1: what weighs the loss. [B]"""
+        return Bounds().share(self.main_value())
+
+
+class Reward(Protocol):
+    """A reward R(z | y) that can be taken token by token."""
+
+    def start(self, references: Tensor) -> PlainState:
+        """The state of empty prefixes. `references` are token ids, [B, T] or, several per row, [B, M, T]."""
+        ...
 
 
 class RewardInputs(NamedTuple):

@@ -23,6 +23,9 @@ def trained(**options: object) -> Vocabulary:
     return Vocabulary.train(TEXTS, Words(**options))  # type: ignore[arg-type]
 
 
+PIECES_OF_BYTES = trained(kind="bpe", size=300, lowercase=False)
+
+
 def test_symbols_come_first_and_types_by_falling_count_then_name() -> None:
     vocabulary = trained()
     assert tuple(vocabulary.token(index) for index in range(4)) == SYMBOLS
@@ -36,6 +39,26 @@ def test_the_same_texts_give_the_same_file(tmp_path: Path) -> None:
         for name in ("one.json", "other.json"):
             trained(kind=kind, size=300).save(tmp_path / name)
         assert (tmp_path / "one.json").read_bytes() == (tmp_path / "other.json").read_bytes()
+
+
+@quick
+@given(text=PLAIN)
+def test_texts_are_what_tokens_write(text: str) -> None:
+    """Pieces of pieces of characters too: put together, their bytes are the text's."""
+    vocabulary = PIECES_OF_BYTES
+    texts = vocabulary.texts()
+    assert texts[:4] == list(SYMBOLS) and len(set(texts)) == len(texts) == len(vocabulary)
+    written = "".join(texts[index] for index in vocabulary.encode(text))
+    assert written.encode("utf-8", "surrogateescape") == text.encode()
+
+
+def test_texts_of_all_bytes_and_of_words(tmp_path: Path) -> None:
+    PIECES_OF_BYTES.save(tmp_path / "vocabulary.json")
+    texts = Vocabulary.load(tmp_path / "vocabulary.json").texts()
+    single = {text.encode("utf-8", "surrogateescape") for text in texts[4:]}
+    assert {bytes([byte]) for byte in range(256)} <= single
+    assert " cat" in texts and any("é" in text or "ï" in text for text in texts)
+    assert trained().texts()[:6] == [*SYMBOLS, "the", "cat"]
 
 
 def test_size_and_least_count_are_kept() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from bangbang.explanation.methods import bang_bang
 from bangbang.explanation.trace import proposal
 from bangbang.objectives import Rules, Sampling, spg, token_losses
 from bangbang.objectives.settings import BangBang, Mle, Spg
-from bangbang.rewards import Dup, Eos, RougeN, Sum, dense
+from bangbang.rewards import Dup, Eos, Metric, RougeN, Sum, dense
 from bangbang.symbols import BOS, EOS, SYMBOLS
 from bangbang.training import Run
 
@@ -83,14 +84,14 @@ def test_increments_are_the_rewards_own(subject: Subject, settings: Sampling) ->
             increments = state.increments()
             delta_r = dense(increments, size)[0]
             assert step.delta_r == float(delta_r[step.id])
-            assert step.others_delta_r == float(increments.rest)
+            assert step.others_delta_r == float(increments.total.rest)
             for each in step.candidates:
                 assert each.delta_r == float(delta_r[each.id])
                 assert sum(each.parts.values()) == pytest.approx(each.delta_r, abs=1e-6)
                 assert each.best == (each.delta_r == float(delta_r[EOS:].max()))
             assert step.best_count == int((delta_r[EOS:] == delta_r[EOS:].max()).sum())
             state.advance(torch.tensor([step.id]))
-            assert step.reward == pytest.approx(float(state.parts[0].value()))  # type: ignore[attr-defined]
+            assert step.reward == pytest.approx(float(state.main_value()))
         assert found.reward == pytest.approx(found.steps[-1].reward)
 
 
@@ -156,6 +157,7 @@ def test_parts_carry_their_weights(subject: Subject) -> None:
 def test_the_proposal_is_its_equation() -> None:
     log_p = torch.tensor([0.1, 0.2, 0.3, 0.4]).log()
     delta_r = torch.tensor([0.5, 0.1, 0.5, -1.0])
+    best = torch.tensor([True, False, True, False])
     ways = [
         (Rules(), True, [0.25, 0, 0.75, 0]),
         (Rules(), False, [0.1, 0.2, 0.3, 0.4]),
@@ -164,9 +166,9 @@ def test_the_proposal_is_its_equation() -> None:
         (Rules(temperature=0.5), False, [1 / 30, 4 / 30, 9 / 30, 16 / 30]),
     ]
     for rules, driven, expected in ways:
-        assert proposal(log_p, delta_r, 2, driven, rules).tolist() == pytest.approx(expected)
+        assert proposal(log_p, delta_r, best, 2, driven, rules).tolist() == pytest.approx(expected)
     mass = (log_p + 2 * delta_r).exp()
-    assert proposal(log_p, delta_r, 2, True, Rules(2.0)).tolist() == pytest.approx((mass / mass.sum()).tolist())
+    assert proposal(log_p, delta_r, best, 2, True, Rules(2.0)).tolist() == pytest.approx((mass / mass.sum()).tolist())
 
 
 def test_limits_of_p_drop(subject: Subject) -> None:
@@ -201,3 +203,24 @@ def test_words_are_readable_and_safe_to_print(subject: Subject, tmp_path: Path) 
     assert words[:4] == list(SYMBOLS) and "␣clock" in words
     assert all(word.isprintable() and word.strip() for word in words)
     assert len(set(words)) == len(words)
+
+
+def test_forbidden_tokens_are_never_the_best_however_light_the_penalty(subject: Subject) -> None:
+    stutter = Metric(lambda z, ys: sum(a == b for a, b in pairwise(z)) / 10)
+    light = replace(subject, reward=Sum(stutter, Dup(), Eos(), weights=[1.0, 1e-6, 1e-6]))
+    forbidden = [
+        (step, each)
+        for seed in SEEDS
+        for step in trace(light, HALF, seed).steps
+        for each in step.candidates
+        if each.parts["Eos"] < 0 or each.parts["Dup"] < 0
+    ]
+    assert any(each.delta_r > other.delta_r for step, each in forbidden for other in step.candidates if other.best)
+    for step, each in forbidden:
+        assert not each.best and (each.proposal == 0 or not step.in_loss)
+
+
+def test_the_loss_is_weighted_by_a_share_and_the_reward_is_shown_as_it_is(subject: Subject) -> None:
+    tenfold = Metric(lambda z, ys: 10 * len(set(z) & set(ys[0])) / len(set(ys[0])), bounds=(0, 10))
+    found = trace(replace(subject, reward=Sum(tenfold, Dup(), weights=[0.1, 1.0])), Sampling(p_drop=0.0))
+    assert found.reward == found.reference_reward == 10 and found.loss_weight == 1

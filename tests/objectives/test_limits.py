@@ -10,8 +10,8 @@ from bangbang.contracts import Rollout
 from bangbang.models import AttentionGru, InputDecoder
 from bangbang.models.settings import AttentionGruSettings
 from bangbang.objectives import Proposal, Rules, Sampling, mle, sampler, spg, token_losses
-from bangbang.objectives.policy_gradients import loss_weights, others_baseline
-from bangbang.rewards import Dup, Eos, RougeN, Sum
+from bangbang.objectives.policy_gradients import bang_bang_weights, loss_weights, others_baseline
+from bangbang.rewards import Dup, EditDistance, Eos, Increments, Metric, RougeN, Sum, repeat
 from bangbang.symbols import BOS, EOS, PAD
 
 REWARD = Sum(RougeN(3), Dup(), Eos())
@@ -132,3 +132,70 @@ def test_the_baseline_is_the_mean_of_the_others() -> None:
     torch.testing.assert_close(others_baseline(values, 3), torch.tensor(expected))
     torch.testing.assert_close(loss_weights(values, Sampling(weight_by_reward=False)), torch.ones(6))
     torch.testing.assert_close(loss_weights(values, Sampling()), values)
+
+
+class Constant:
+    """A reward written elsewhere, with the least that a reward has: 0.25 for every sequence."""
+
+    def start(self, references: Tensor) -> "ConstantState":
+        return ConstantState(torch.zeros(len(references), 0))
+
+
+class ConstantState:
+    def __init__(self, past: Tensor) -> None:
+        self.past = past  # [B, t]
+
+    def increments(self) -> Increments:
+        gain = torch.full_like(self.past.sum(1), 0.0 if self.past.shape[1] else 0.25)
+        return Increments(torch.full_like(gain, EOS, dtype=torch.long)[:, None], gain[:, None], gain)
+
+    def advance(self, tokens: Tensor) -> None:
+        self.past = torch.cat((self.past, tokens[:, None].float()), 1)
+
+    def value(self) -> Tensor:
+        return torch.full_like(self.past.sum(1), 0.25 if self.past.shape[1] else 0.0)
+
+    def select(self, rows: Tensor) -> "ConstantState":
+        return ConstantState(self.past[rows])
+
+
+def words(z: list[int], references: list[list[int]]) -> float:
+    """A metric from -5 to 5, with as many of either sign."""
+    return 5.0 - 2 * len(z)
+
+
+@pytest.mark.parametrize(
+    ("reward", "low", "high"),
+    [
+        (Constant(), 0, 1),
+        (Sum(Constant(), Dup(), weights=(0.5, 1)), 0, 1),
+        (EditDistance(), 0, 1),
+        (Sum(Metric(words, bounds=(-5, 5)), Eos()), -5, 5),
+        (Sum(RougeN(3), Dup(), Eos()), 0, 1),
+    ],
+    ids=["elsewhere", "elsewhere, in a sum", "edit distance", "from -5 to 5", "rouge"],
+)
+def test_the_loss_is_weighted_by_the_main_reward_as_a_share_of_its_bounds(reward, low: float, high: float) -> None:
+    """All samples of a cold model: coefficients lie between 0 and 1, and what is reported is the raw value."""
+    _, decoder = model_and_decoder()
+    noise = generator()
+    coins, chances = torch.rand(2, 12, 6, generator=generator())
+    proposal = spg(decoder, reward, REFERENCES, 6, Sampling(0.7, samples=3), noise)
+    state = repeat(reward.start(REFERENCES), 3)
+    sample = sampler.draw(
+        decoder.repeat(3).rollout(6), decoder.head, state, bang_bang_weights(coins, 0.7), chances, Rules()
+    )
+    main = reward.parts[0] if isinstance(reward, Sum) else reward
+    values = []
+    for row, z in enumerate(sample.tokens):
+        alone = main.start(REFERENCES[row // 3 : row // 3 + 1])
+        for token in z[z != PAD]:
+            alone.advance(token[None])
+        values.append(alone.value().item())
+    raw = torch.tensor(values)
+    share = ((raw - low) / (high - low)).clamp(0, 1)
+    torch.testing.assert_close(sample.rewards, raw)
+    torch.testing.assert_close(sample.shares, share)
+    assert proposal.diagnostics.reward == pytest.approx(values and sum(values), abs=1e-4)
+    _, row = sample.driven.t().nonzero(as_tuple=True)
+    torch.testing.assert_close(proposal.coefficients, share[row])

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from bangbang.objectives import raml, token_losses
+from bangbang.objectives import Sampling, raml, spg, token_losses
 from bangbang.objectives.reward_augmented import edit_weights, hamming_targets, other_tokens, reward_targets
 from bangbang.rewards import Dup, Eos, Increments, RougeN, Sum
 from bangbang.symbols import EOS, PAD, UNK
@@ -82,3 +82,13 @@ def test_all_positions_of_the_target_count(reward: RougeN | None) -> None:
     assert proposal.diagnostics.samples == 6 and proposal.diagnostics.reference_tokens == 15
     assert set(proposal.tokens.tolist()) <= set(TOKENS)
     assert (token_losses(model.head, proposal) > 0).all()
+
+
+def test_of_several_references_the_mean_length_is_counted() -> None:
+    """As spg counts: rows of 3 + 2 and of 2 tokens have 3 references of 7 tokens in all, two samples of each row."""
+    several = torch.tensor([[[A, B, EOS], [B, EOS, PAD]], [[B, EOS, PAD], [PAD, PAD, PAD]]])
+    generator = torch.Generator().manual_seed(0)
+    proposal = raml(PrefixModel().decoder(2), several, TIME, TAU, 2, generator, RougeN(3))
+    sampled = spg(PrefixModel().decoder(2), RougeN(3), several, TIME, Sampling(samples=2), generator)
+    assert proposal.diagnostics.samples == 4
+    assert proposal.diagnostics.reference_tokens == sampled.diagnostics.reference_tokens == round(7 / 3 * 4)

@@ -97,10 +97,14 @@ def main_reward(z: Tokens, references: Sequence[Tokens]) -> float:
     return sum(reward_scores.rouge_n(z, y, (1, 2, 3)) for y in references) / len(references)
 
 
+def shaping(z: Tokens, references: Sequence[Tokens]) -> float:
+    """DUP + EOS, averaged over references."""
+    return reward_scores.dup(z) + sum(reward_scores.eos(z, y) for y in references) / len(references)
+
+
 def total_reward(z: Tokens, references: Sequence[Tokens]) -> float:
     """The main reward + DUP + EOS."""
-    shaping = sum(reward_scores.eos(z, y) for y in references) / len(references)
-    return main_reward(z, references) + reward_scores.dup(z) + shaping
+    return main_reward(z, references) + shaping(z, references)
 
 
 def delta_r(prefix: Tokens, references: Sequence[Tokens]) -> dict[int, float]:
@@ -109,11 +113,14 @@ def delta_r(prefix: Tokens, references: Sequence[Tokens]) -> dict[int, float]:
 
 
 def q_step(model: PrefixModel, prefix: Tokens, references: Sequence[Tokens], w: float) -> dict[int, Tensor]:
-    """q̃(z_t | z_{1:t-1}, w_t) ∝ exp(log p + w_t Δr); for w = ∞ the model restricted to the arg-max set."""
+    """q̃(z_t | z_{1:t-1}, w_t) ∝ exp(log p + w_t Δr); for w = ∞ the model restricted to the arg-max set, which are the
+    least penalized tokens with the largest gain."""
     log_p, increments = model.log_p(prefix), delta_r(prefix, references)
     if math.isinf(w):
-        top = max(increments.values())
-        scores = {v: log_p[v] if increments[v] > top - 1e-9 else log_p[v] - math.inf for v in TOKENS}
+        penalties = {v: shaping((*prefix, v), references) for v in TOKENS}
+        free = [v for v in TOKENS if penalties[v] > max(penalties.values()) - 1e-9]
+        top = max(increments[v] for v in free)
+        scores = {v: log_p[v] if v in free and increments[v] > top - 1e-9 else log_p[v] - math.inf for v in TOKENS}
     else:
         scores = {v: log_p[v] + w * increments[v] for v in TOKENS}
     probabilities = torch.softmax(torch.stack(list(scores.values())), 0)

@@ -3,6 +3,7 @@
 A sequence is a list of token ids; `</s>` stands in it if it was generated. Slow on purpose, and never incremental.
 """
 
+import codecs
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -103,6 +104,25 @@ def character_accuracy(z: Tokens, y: Tokens, texts: Sequence[str], separator: st
         return joined + (["</s>"] if EOS in tokens else [])
 
     return 1 - edit_distance(marks(z), marks(y), unmatched="<unk>") / len(marks(y))
+
+
+def piece_accuracy(z: Tokens, y: Tokens, pieces: Sequence[bytes]) -> float:
+    """Of texts made of pieces of bytes: one minus the smallest character error rate that z's last bytes can come to."""
+
+    def marks(tokens: Tokens) -> tuple[list[str], bytes]:
+        found: list[str] = []
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        for token in tokens:
+            end = {EOS: ["</s>"], UNK: ["<unk>"]}.get(token)
+            found += decoder.decode(b"" if end else pieces[token], final=bool(end))
+            found += end or []
+        return found, bytes(decoder.getstate()[0])
+
+    (ours, left), (theirs, _) = marks(z), marks(y)
+    whole = {mark for mark in theirs if len(mark) == 1 and not 0xD800 <= ord(mark) < 0xE000}
+    endings = [[mark] for mark in whole if mark.encode().startswith(left)] + [["<unk>"]] if left else [[]]
+    distance = min(edit_distance(ours + ending, theirs, unmatched="<unk>") for ending in endings)
+    return 1 - distance / len(theirs)
 
 
 def cider_d(z: Tokens, y: Tokens, idf: Callable[[tuple[int, ...]], float], max_n: int = 4, sigma: float = 6.0) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from bangbang.rewards import Bleu, Dup, Eos, Gleu, Length, RougeN, Sum
+from bangbang.rewards import Bleu, Dup, Eos, Gleu, Length, RougeN, Sum, arg_max_set
 from bangbang.rewards.state import BaseReward
 from bangbang.symbols import BOS, EOS
 
@@ -37,11 +37,10 @@ def follow(reward: BaseReward, sentences: Sequence[Sequence[int]]) -> list[str]:
         state = reward.start(references)
         alone, among = torch.ones(2, len(references), dtype=torch.bool)
         for t in range(size + 1):
-            tokens, values, rest = state.increments()
-            highest = values.amax(1).maximum(rest)
-            in_set = values == highest[:, None]
-            among &= (in_set & (tokens == references[:, t, None])).any(1)
-            alone &= among & (in_set.sum(1) == 1) & (rest < highest)
+            increments = state.increments()
+            in_set, rest = arg_max_set(increments)
+            among &= (in_set & (increments.tokens == references[:, t, None])).any(1)
+            alone &= among & (in_set.sum(1) == 1) & ~rest
             state.advance(references[:, t])
         verdicts += ["alone" if a else "tied" if b else "lost" for a, b in zip(alone, among, strict=True)]
     return verdicts

@@ -81,8 +81,9 @@ def test_candidates_are_distinct_and_empty_slots_hold_the_rest(
         slots = increments.tokens[0].tolist()
         tokens = [slot for slot in slots if slot != PAD]
         assert len(tokens) == len(set(tokens))
-        empty = increments.values[increments.tokens == PAD]
-        assert torch.equal(empty, increments.rest.expand(len(empty)))
+        for numbers, rest in (increments[1:3], increments[3:]):
+            empty = numbers[increments.tokens == PAD] if numbers is not None else torch.empty(0)
+            assert len(empty) == 0 or torch.equal(empty, rest.expand(len(empty)))
         state.advance(torch.tensor([token]))
 
 

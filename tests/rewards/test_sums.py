@@ -1,13 +1,11 @@
-"""Sums with rewards written elsewhere, and shaping without references."""
+"""Sums with rewards written elsewhere, and what DUP lets through."""
 
 from typing import Self
 
-import pytest
 import torch
 from torch import Tensor
 
-from bangbang.errors import InputError
-from bangbang.rewards import Dup, Eos, Increments, Length, RougeL, RougeN, Sum, dense
+from bangbang.rewards import Dup, Eos, Increments, RougeL, RougeN, Sum, dense
 from bangbang.rewards.sums import SumState
 from bangbang.symbols import EOS, PAD
 
@@ -62,24 +60,6 @@ def test_parts_of_one_sum_share_their_candidates_also_after_select() -> None:
         tokens = [part.increments().tokens for part in current.parts]
         assert tokens[0] is tokens[1] is tokens[2]
         assert current.increments().tokens.shape[1] == tokens[0].shape[1]
-
-
-def test_dup_needs_no_reference() -> None:
-    state = Sum(Dup(), weights=(3,)).start_without_references(2)
-    assert not dense(state.increments(), V).any()
-    state.advance(torch.tensor([4, EOS]))
-    written = dense(state.increments(), V)
-    assert written[0, 4] == -3 and written.sum() == -3, "the second row is finished"
-    state.advance(torch.tensor([4, 5]))
-    assert state.value().tolist() == [-3, 0]
-
-
-@pytest.mark.parametrize(
-    "reward", [RougeN(3), Eos(), Length(), Dup(unless_in_reference=True), Sum(Dup(), Eos()), Sum(Vowels())]
-)
-def test_rewards_that_need_references_say_so(reward: RougeN) -> None:
-    with pytest.raises(InputError, match="needs references"):
-        reward.start_without_references(2)
 
 
 def test_repeats_of_the_reference_are_free_as_often_as_it_has_them() -> None:

@@ -99,8 +99,14 @@ class Vocabulary:
         return token
 
     def texts(self) -> list[str]:
-        """The tokens themselves, by id."""
-        return [self.token(index) for index in range(len(self))]
+        """What each token writes, by id. Bytes of a piece that are no whole character stay lone surrogates: Python's
+        "surrogateescape"."""
+        tokens = [self.token(index) for index in range(len(self))]
+        if not isinstance(self._tokenizer.decoder, decoders.ByteLevel):
+            return tokens
+        values = byte_letters()
+        pieces = (bytes(values[letter] for letter in token) for token in tokens[len(SYMBOLS) :])
+        return [*SYMBOLS, *(piece.decode("utf-8", "surrogateescape") for piece in pieces)]
 
     def normalise(self, text: str) -> str:
         """The text as `encode` sees it: lower case, if the vocabulary says so."""
@@ -145,6 +151,15 @@ def byte_pairs(config: BytePairs) -> Tokenizer:
     )
     tokenizer.decoder = decoders.ByteLevel()
     return normalised(tokenizer, config)
+
+
+@cache
+def byte_letters() -> dict[str, int]:
+    """The byte of each letter that byte-level pieces are written in: Latin-1's own letter where it can be seen, else
+    one of those from U+0100 on, in order."""
+    seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(BYTES) if byte not in seen]
+    return {chr(byte): byte for byte in seen} | {chr(0x100 + number): byte for number, byte in enumerate(others)}
 
 
 def trainer_of(config: TrainedVocabulary) -> trainers.BpeTrainer | trainers.WordLevelTrainer:

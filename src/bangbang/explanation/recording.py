@@ -6,7 +6,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from bangbang.rewards import Increments, References, RewardState, Sum, look_up
+from bangbang.rewards import Increments, References, Sum, look_up
 
 
 class Recording:
@@ -23,21 +23,23 @@ class Recording:
         self.main_values: list[float] = []
         """After each token: R(z_{1:t} | y) of the main reward."""
 
-    @property
-    def parts(self) -> tuple[RewardState, ...]:
-        return self.state.parts
-
     def increments(self) -> Increments:
-        self.parts_at.append([part.increments() for part in self.parts])
+        self.parts_at.append([part.increments() for part in self.state.parts])
         self.increments_at.append(self.state.increments())
         return self.increments_at[-1]
 
     def advance(self, tokens: Tensor) -> None:
         self.state.advance(tokens)
-        self.main_values.append(float(self.parts[0].value()))
+        self.main_values.append(float(self.main_value()))
 
     def value(self) -> Tensor:
         return self.state.value()
+
+    def main_value(self) -> Tensor:
+        return self.state.main_value()
+
+    def loss_weight(self) -> Tensor:
+        return self.state.loss_weight()
 
     def select(self, rows: Tensor) -> Self:
         """A state of these rows that writes on in the same record."""

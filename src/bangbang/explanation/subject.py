@@ -84,12 +84,12 @@ class Subject:
 
     def rewards(self, targets: Tensor) -> Tensor:
         """R(z | y) of padded targets [N, T], of the main reward. [N]"""
-        state = repeat(self.reward.parts[0].start(self.references), len(targets))
-        value = state.value()
+        state = repeat(self.reward.start(self.references), len(targets))
+        value = state.main_value()
         for tokens in targets.unbind(1):
             state.advance(tokens)
             # a target that was cut off without `</s>` does not see the padding
-            value = state.value().where(tokens != PAD, value)
+            value = state.main_value().where(tokens != PAD, value)
         return value
 
     @torch.no_grad()

@@ -13,7 +13,7 @@ from bangbang.explanation.recording import Recording
 from bangbang.explanation.subject import Subject
 from bangbang.objectives import Rules, Sampling, draw
 from bangbang.objectives.policy_gradients import Guides, bang_bang_weights, loss_weights
-from bangbang.rewards import Increments, dense
+from bangbang.rewards import Increments, arg_max_set, dense
 from bangbang.symbols import BOS, PAD
 
 REWARDED, LIKELY = 6, 4  # candidates shown of each step: the best by reward, and the model's favourites
@@ -33,7 +33,7 @@ class Candidate(NamedTuple):
     proposal: float
     """q̃(v | x, y, z_{1:t-1}, w_t): the chance that this token had to be drawn."""
     best: bool
-    """Whether no token has a larger Δr."""
+    """Whether it is in the arg-max set of Δr: not forbidden, and no other adds more."""
     chosen: bool
 
 
@@ -48,7 +48,7 @@ class Step(NamedTuple):
     tied: bool
     """Whether the reward found other tokens as good, so that the model chose among them."""
     best_count: int
-    """How many tokens have the largest Δr."""
+    """How many tokens are in the arg-max set."""
     delta_r: float
     probability: float
     rank: int
@@ -102,11 +102,11 @@ def trace(subject: Subject, settings: Sampling, seed: int = 1) -> Trace:
     steps = [teller.step(t, int(z[t]), log_p[t], bool(driven[t]), bool(tied[t])) for t in range(len(z))]
     own = log_p.gather(1, z.unsqueeze(1)).squeeze(1)
     # a baseline is other samples' reward: a single one has none
-    weight = float(loss_weights(sample.values[:, 0], settings._replace(baseline="none")))
+    weight = float(loss_weights(sample.shares, settings._replace(baseline="none")))
     return Trace(
         steps=steps,
         text=subject.text(z.tolist()),
-        reward=float(sample.values[0, 0]),
+        reward=float(sample.rewards[0]),
         reference_reward=float(subject.rewards(subject.y)),
         loss_weight=weight,
         log_p=float(own.sum()),
@@ -120,8 +120,9 @@ def all_log_probabilities(subject: Subject, z: Tensor) -> Tensor:
     return subject.decoder.head.logits(subject.decoder.unroll(read)[0]).log_softmax(1)
 
 
-def proposal(log_p: Tensor, delta_r: Tensor, z_t: int, driven: bool, rules: Rules) -> Tensor:
-    """q̃(v) ∝ exp(log p(v) + w_t · Δr(v)) of every token v, as the sampler's rules change it. [V]"""
+def proposal(log_p: Tensor, delta_r: Tensor, best: Tensor, z_t: int, driven: bool, rules: Rules) -> Tensor:
+    """q̃(v) ∝ exp(log p(v) + w_t · Δr(v)) of every token v, as the sampler's rules change it; `best` is the arg-max
+    set. [V]"""
     if not driven:
         logits = log_p / rules.temperature
         if 0 < rules.top_k < len(logits):
@@ -131,7 +132,7 @@ def proposal(log_p: Tensor, delta_r: Tensor, z_t: int, driven: bool, rules: Rule
         return (log_p + rules.weight * delta_r).softmax(0)
     if rules.ties == "reference":
         return one_hot(z_t, len(log_p))
-    return log_p.masked_fill(delta_r < delta_r.max(), -torch.inf).softmax(0)
+    return log_p.masked_fill(~best, -torch.inf).softmax(0)
 
 
 def one_hot(token: int, size: int) -> Tensor:
@@ -151,10 +152,10 @@ class Teller:
         delta_r, p = dense(increments, self.size)[0], log_p.exp()
         known = torch.zeros_like(p, dtype=torch.bool).index_fill(0, increments.tokens[0], True)
         possible = torch.ones_like(known).index_fill(0, torch.tensor([PAD, BOS]), False)
+        best = dense(Increments(increments.tokens, *arg_max_set(increments)), self.size)[0] & possible
         given = t + 1 == self.end
-        q = one_hot(z_t, len(p)) if given else proposal(log_p, delta_r, z_t, driven, self.rules)
-        best = (delta_r == delta_r[possible].max()) & possible
-        shown = self.worth_showing(increments, delta_r, p, z_t, y[t] if t < len(y) else None)
+        q = one_hot(z_t, len(p)) if given else proposal(log_p, delta_r, best, z_t, driven, self.rules)
+        shown = self.worth_showing(increments, delta_r, best, p, z_t, y[t] if t < len(y) else None)
         return Step(
             token=self.subject.word(z_t),
             id=z_t,
@@ -168,7 +169,7 @@ class Teller:
             reward=self.recording.main_values[t],
             reference=self.subject.word(y[t]) if t < len(y) else None,
             favourite=self.subject.word(int(p.argmax())),
-            others_delta_r=float(increments.rest[0]),
+            others_delta_r=float(increments.total.rest[0]),
             others_probability=float(p[~known & possible].sum()),
             candidates=[
                 Candidate(
@@ -185,11 +186,14 @@ class Teller:
             ],
         )
 
-    def worth_showing(self, increments: Increments, delta_r: Tensor, p: Tensor, z_t: int, y_t: int | None) -> list[int]:
-        """The best tokens by reward, the model's favourites, z_t and y_t; by falling Δr, then probability."""
+    def worth_showing(
+        self, increments: Increments, delta_r: Tensor, best: Tensor, p: Tensor, z_t: int, y_t: int | None
+    ) -> list[int]:
+        """The best tokens by reward, the model's favourites, z_t and y_t; the arg-max set first, then by falling Δr,
+        then by probability."""
 
-        def merit(v: int) -> tuple[float, float]:
-            return -float(delta_r[v]), -float(p[v])
+        def merit(v: int) -> tuple[bool, float, float]:
+            return not best[v], -float(delta_r[v]), -float(p[v])
 
         rewarded = sorted((v for v in increments.tokens[0].tolist() if v != PAD), key=merit)[:REWARDED]
         chosen = {*rewarded, *p.topk(LIKELY).indices.tolist(), z_t, *([] if y_t is None else [y_t])}

@@ -1,6 +1,6 @@
 """One token per row from q̃ ∝ exp(log p + w·Δr): the heart of the sampler (section 3.1, and 3.2 where w is 0 or W).
 
-Where w = 0 the model chooses. Where w = W and W is infinite, exactly the tokens with the largest Δr are possible, and
+Where w = 0 the model chooses. Where w = W and W is infinite, exactly the tokens of the arg-max set are possible, and
 the model chooses among them. Only where "every other token" is among the best, or W is finite, does the choice need the
 whole vocabulary; else the logits of the tied candidates do, or none at all if the best is a single one.
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Head, Increments, Offsets
+from bangbang.rewards import Best, arg_max_set
 from bangbang.symbols import PAD
 
 
@@ -37,19 +38,6 @@ class Rules(NamedTuple):
 class Choice(NamedTuple):
     tokens: Tensor  # [R]
     tied: Tensor  # [R] whether a reward-driven token had equals
-
-
-class Best(NamedTuple):
-    """The arg-max set of Δr."""
-
-    candidates: Tensor  # [R, K] whether each candidate is in it
-    rest: Tensor  # [R] whether all other tokens are
-
-
-def arg_max_set(increments: Increments) -> Best:
-    """{v : Δr(v) = max_v' Δr(v')}. Unused slots hold `<pad>`, which cannot be generated."""
-    top = torch.maximum(increments.values.amax(1), increments.rest)
-    return Best((increments.values == top[:, None]) & (increments.tokens != PAD), increments.rest == top)
 
 
 def choose(
@@ -94,7 +82,8 @@ def reward_offsets(increments: Increments, best: Best | None, rows: Tensor, driv
     or -inf outside the arg-max set; nothing where the model chooses alone."""
     tokens = increments.tokens[rows]
     if best is None:
-        shift = rules.weight * (increments.values - increments.rest[:, None])[rows]
+        delta_r = increments.total
+        shift = rules.weight * (delta_r.values - delta_r.rest[:, None])[rows]
     else:
         shift = torch.zeros_like(increments.values[rows]).masked_fill(~best.candidates[rows], -torch.inf)
     return Offsets(tokens, shift.masked_fill((tokens == PAD) | ~driven[:, None], 0.0))

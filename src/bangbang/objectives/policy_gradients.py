@@ -11,7 +11,7 @@ from torch import Tensor
 from bangbang.contracts import Decoder, Diagnostics, Proposal
 from bangbang.objectives.base import RewardedObjective
 from bangbang.objectives.choice import Rules
-from bangbang.objectives.proposal import token_count
+from bangbang.objectives.proposal import reference_token_count, token_count
 from bangbang.objectives.sampler import Sample, draw
 from bangbang.objectives.settings import BangBang, Pg, SampledSettings, Spg
 from bangbang.rewards import Reward, repeat
@@ -40,11 +40,11 @@ def others_baseline(values: Tensor, samples: int) -> Tensor:
     return (each - (each.sum(1, keepdim=True) - each) / (samples - 1)).flatten()
 
 
-def loss_weights(values: Tensor, settings: Sampling) -> Tensor:
-    """The weight of each sample's log-likelihood [B·J]: R(z | y), without its baseline, or 1."""
+def loss_weights(shares: Tensor, settings: Sampling) -> Tensor:
+    """The weight of each sample's log-likelihood [B·J]: R(z | y) between 0 and 1, without its baseline, or 1."""
     if not settings.weight_by_reward:
-        return torch.ones_like(values)
-    return others_baseline(values, settings.samples) if settings.baseline == "others" else values
+        return torch.ones_like(shares)
+    return others_baseline(shares, settings.samples) if settings.baseline == "others" else shares
 
 
 class Guides(NamedTuple):
@@ -92,7 +92,7 @@ def spg(
         settings.rules,
         *Guides.of(references, settings),
     )
-    weights = loss_weights(sample.values[:, 0], settings)
+    weights = loss_weights(sample.shares, settings)
     time, row = sample.driven.t().nonzero(as_tuple=True)  # time by time, as the rollout went
     features = rollout.features().index_select(0, sample.places[row, time])
     coefficients, diagnostics = weights[row].to(features.dtype), diagnose(sample, references, settings.rules.weight)
@@ -102,12 +102,11 @@ def spg(
 def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
     """What the samples are like; a reward of weight W = 0 has chosen no token, although all of them count."""
     written, driven = token_count(sample.tokens), int(sample.driven.sum()) if weight > 0 else 0
-    several = 1 if references.ndim == 2 else (references != PAD).any(2).sum(1).float().mean().item()
     return Diagnostics(
         samples=len(sample.tokens),
         sample_tokens=written,
-        reference_tokens=round(token_count(references) / several * len(sample.tokens) / len(references)),
-        reward=float(sample.values[:, 0].sum()),
+        reference_tokens=reference_token_count(references, len(sample.tokens)),
+        reward=float(sample.rewards.sum()),
         rewarded=len(sample.tokens),
         driven_tokens=driven,
         tied_tokens=int(sample.tied.sum()),

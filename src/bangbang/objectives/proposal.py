@@ -34,3 +34,9 @@ def propose_known(decoder: Decoder, targets: Tensor, diagnostics: Diagnostics) -
 
 def token_count(targets: Tensor) -> int:
     return int((targets != PAD).sum())
+
+
+def reference_token_count(references: Tensor, samples: int) -> int:
+    """Tokens of the references of so many samples, [B, T] or [B, M, T]; of several for a sample, their mean length."""
+    several = 1 if references.ndim == 2 else (references != PAD).any(2).sum(1).float().mean().item()
+    return round(token_count(references) / several * samples / len(references))

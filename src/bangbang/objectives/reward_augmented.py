@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Batch, Decoder, Diagnostics, Increments, Model, Proposal
+from bangbang.contracts import Batch, Decoder, Diagnostics, Increments, Model, PlainState, Proposal
 from bangbang.objectives.base import RewardedObjective
-from bangbang.objectives.proposal import propose_known, token_count
+from bangbang.objectives.proposal import propose_known, reference_token_count, token_count
 from bangbang.objectives.settings import Raml
-from bangbang.rewards import Reward, RewardState, repeat
+from bangbang.rewards import Reward, repeat
 from bangbang.symbols import BOS, EOS, PAD
 
 SPECIAL = 3  # `<pad>`, `<s>` and `</s>` come first in every vocabulary; what follows may stand inside a target
@@ -50,6 +50,7 @@ def reward_step(increments: Increments, tau: float, vocabulary_size: int, unifor
 
     `rest` [B] is the other token to take in that case.
     """
+    increments = increments.total
     real = increments.tokens != PAD
     others = vocabulary_size - 2 - real.sum(1, keepdim=True)  # neither `<pad>` nor `<s>` nor a candidate
     candidates = (increments.values.double() / tau).masked_fill(~real, -torch.inf)
@@ -78,7 +79,7 @@ def other_tokens(increments: Increments, vocabulary_size: int, generator: torch.
 
 
 def reward_targets(
-    state: RewardState, max_length: int, tau: float, vocabulary_size: int, generator: torch.Generator
+    state: PlainState, max_length: int, tau: float, vocabulary_size: int, generator: torch.Generator
 ) -> Tensor:
     """z_t ∝ exp(Δr(z_t) / τ), token by token: forward-pass sampling from exp(R/τ) of any incremental reward. [B, T]"""
     tokens = []
@@ -113,7 +114,7 @@ def raml(
     else:
         state = repeat(reward.start(references), samples)
         targets = reward_targets(state, max_length, tau, vocabulary_size, generator)
-    counts = Diagnostics(len(targets), token_count(targets), samples * token_count(references))
+    counts = Diagnostics(len(targets), token_count(targets), reference_token_count(references, len(targets)))
     return propose_known(decoder.repeat(samples), targets, counts)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bangbang.contracts import Head, Rollout
 from bangbang.objectives.choice import Choice, Rules, choose
-from bangbang.rewards import RewardState
+from bangbang.rewards import PlainState, RewardState, adapted
 from bangbang.symbols import BOS, EOS, PAD
 
 # A rollout leaves finished rows behind once they are this share of what it holds, unless it holds few: each time costs
@@ -25,17 +25,18 @@ class Sample(NamedTuple):
     driven: Tensor  # whether w_t ≠ 0
     tied: Tensor  # whether a reward-driven token had equals
     places: Tensor  # where the position stands among the rollout's features
-    values: Tensor  # [B, P] R(z | y), for each part of the reward
+    rewards: Tensor  # [B] R(z | y) of the main reward, in its own scale
+    shares: Tensor  # [B] the same between 0 and 1, which weighs the loss
 
 
 class Trace:
     """A sample in the making. Steps of the same rows are noted as they are, and filed together."""
 
-    def __init__(self, driven: Tensor, parts: int) -> None:
+    def __init__(self, driven: Tensor) -> None:
         self.tokens = torch.full_like(driven, PAD, dtype=torch.long)
         self.driven, self.tied = driven, torch.zeros_like(driven)
         self.places = torch.zeros_like(driven, dtype=torch.long)
-        self.values = torch.zeros(len(driven), parts, device=driven.device)
+        self.rewards, self.shares = torch.zeros(2, len(driven), device=driven.device)
         self.noted: list[Choice] = []
         self.filed, self.seen = 0, 0  # steps; positions of the rollout before those that are noted
 
@@ -49,19 +50,19 @@ class Trace:
         self.tokens[rows, start:end], self.tied[rows, start:end] = tokens, tied
         places = torch.arange(self.seen, self.seen + tokens.numel(), device=tokens.device)
         self.places[rows, start:end] = places.view(-1, len(rows)).t()
-        self.values[rows] = part_values(reward)
+        self.rewards[rows], self.shares[rows] = reward.main_value().float(), reward.loss_weight().float()
         self.filed, self.seen, self.noted = end, self.seen + tokens.numel(), []
 
     def sample(self) -> Sample:
         written = self.tokens != PAD
-        return Sample(self.tokens, self.driven & written, self.tied, self.places, self.values)
+        return Sample(self.tokens, self.driven & written, self.tied, self.places, self.rewards, self.shares)
 
 
 @torch.no_grad()
 def draw(
     rollout: Rollout,
     head: Head,
-    reward: RewardState,
+    reward: PlainState,
     driven: Tensor,
     uniform: Tensor,
     rules: Rules,
@@ -75,7 +76,7 @@ def draw(
     """
     rows = torch.arange(len(driven), device=driven.device)  # [R] the row of the sample that each of the rollout's is
     alive, last = torch.ones_like(rows, dtype=torch.bool), torch.full_like(rows, BOS)
-    trace = Trace(driven, part_values(reward).shape[1])
+    trace, reward = Trace(driven), adapted(reward)
     for t in range(driven.shape[1]):
         features, increments = rollout.step(last), reward.increments()
         order = None if references is None else places_in(references, increments.tokens)
@@ -102,12 +103,6 @@ def draw(
     if trace.noted:
         trace.file(rows, reward)
     return trace.sample()
-
-
-def part_values(reward: RewardState) -> Tensor:
-    """R(z | y) of the parts of a sum, the main reward first; of any other reward its one value. [R, P]"""
-    parts = getattr(reward, "parts", (reward,))
-    return torch.stack([part.value().float() for part in parts], 1)
 
 
 def places_in(references: Tensor, tokens: Tensor) -> Tensor:

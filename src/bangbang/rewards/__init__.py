@@ -2,7 +2,8 @@
 
 reward = Sum(RougeN(3), Dup(), Eos())
 state = reward.start(references)              # [B, T] token ids, each row ending with </s>, padded
-tokens, values, rest = state.increments()     # Δr of the candidates, and of any other token
+increments = state.increments()               # Δr of the candidates, and of any other token
+arg_max_set(increments)                       # the best of them, forbidden ones apart
 state.advance(chosen)                         # [B]
 state.value()                                 # R(z_{1:t} | y)  [B]
 """

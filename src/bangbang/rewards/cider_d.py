@@ -3,13 +3,15 @@
 B rows · M references per row · T reference positions · N n-gram orders · K candidates, t of them tokens of z
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from bangbang.contracts import Bounds
 from bangbang.errors import InputError
 from bangbang.rewards.document_frequency import DocumentFrequency
 from bangbang.rewards.ngram_weights import ABSENT, ROOT, NgramWeights
@@ -34,9 +36,11 @@ class CiderD(BaseReward):
     furthest from it: name them as `extra_candidates` if that matters.
     """
 
+    bounds = Bounds(0.0, 10.0)
+
     def __init__(
         self,
-        frequency: DocumentFrequency | Path | str,
+        frequency: DocumentFrequency | Path | str | Callable[[], DocumentFrequency],
         texts: Sequence[str],
         *,
         max_n: int = 4,
@@ -44,16 +48,25 @@ class CiderD(BaseReward):
         extra_candidates: Sequence[int] = (),
         several: Literal["mean", "best"] = "mean",
     ) -> None:
-        """`frequency`: the table, or the file it is in; `texts[i]`: the text of token i."""
-        if not isinstance(frequency, DocumentFrequency | Path | str):
+        """`frequency`: the table, the file it is in, or what counts it once the first batch asks for it.
+
+        `texts[i]`: the text of token i.
+        """
+        if not isinstance(frequency, DocumentFrequency | Path | str | Callable):
             raise InputError("CiderD needs a DocumentFrequency: DocumentFrequency.count(training references)")
-        if not isinstance(frequency, DocumentFrequency):
-            frequency = DocumentFrequency.load(frequency)
-        self.weights = NgramWeights(frequency, texts, max_n)
+        self.frequency = DocumentFrequency.load(frequency) if isinstance(frequency, Path | str) else frequency
+        self.texts = texts
         self.max_n = max_n
         self.sigma = sigma
         self.extra_candidates = tuple(extra_candidates)
         self.several = checked_several(several)
+        if isinstance(self.frequency, DocumentFrequency):
+            self.weights  # noqa: B018  a table that does not fit is told of here
+
+    @cached_property
+    def weights(self) -> NgramWeights:
+        table = self.frequency if isinstance(self.frequency, DocumentFrequency) else self.frequency()
+        return NgramWeights(table, self.texts, self.max_n)
 
     def begin(self, references: References) -> "CiderState":
         if self.extra_candidates:
@@ -82,7 +95,7 @@ def reference_weights(tokens: Tensor, weights: NgramWeights, max_n: int) -> Tens
 class CiderState(ScoredState):
     def __init__(self, reward: CiderD, references: References) -> None:
         super().__init__(references, reward.several)
-        self.reward = reward
+        self.reward, self.bounds = reward, reward.bounds
         device, dtype = self.scores.device, self.scores.dtype
         rows, several, _ = references.words.shape
         orders = range(1, reward.max_n + 1)

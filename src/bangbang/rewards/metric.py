@@ -3,6 +3,7 @@
 B rows · U candidate slots
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bangbang.rewards.increments import Increments
+from bangbang.contracts import Bounds, Increments
+from bangbang.errors import InputError
 from bangbang.rewards.references import NOTHING, References
 from bangbang.rewards.state import BaseReward, State, equal_if_close
 from bangbang.symbols import PAD, SYMBOLS, UNK
@@ -28,6 +30,7 @@ class Metric(BaseReward):
     At each step fn is called for the tokens of the references and `extra_candidates`, and once with `<unk>` in place of
     all other tokens: exact for the candidates, and for the rest if fn treats all words outside the references alike.
     Results are kept, the last `cache_size` of them, so samples of one example that begin alike pay once.
+    `bounds`: the lowest and the highest score, which weigh the loss with 0 and 1.
     """
 
     def __init__(
@@ -37,13 +40,18 @@ class Metric(BaseReward):
         texts: Sequence[str] | None = None,
         extra_candidates: Sequence[int] = (),
         cache_size: int = 100_000,
+        bounds: tuple[float, float] = (0.0, 1.0),
     ) -> None:
+        self.bounds = Bounds(*bounds)
         self.texts = texts
         self.extra_candidates = tuple(extra_candidates)
 
         @lru_cache(maxsize=cache_size)
         def score(candidate: Sentence, references: tuple[Sentence, ...]) -> float:
-            return float(fn(self.written(candidate, OTHER), [self.written(y, SYMBOLS[UNK]) for y in references]))
+            found = float(fn(self.written(candidate, OTHER), [self.written(y, SYMBOLS[UNK]) for y in references]))
+            if not math.isfinite(found):
+                raise InputError(f"the metric gives {found} for {self.written(candidate, OTHER)}; it must be finite")
+            return found
 
         self.score = score
 
@@ -61,7 +69,7 @@ class Metric(BaseReward):
 class MetricState(State):
     def __init__(self, reward: Metric, references: References) -> None:
         super().__init__(torch.ones_like(references.lengths[:, 0], dtype=torch.bool), references.vocabulary_size)
-        self.reward = reward
+        self.reward, self.bounds = reward, reward.bounds
         self.candidates = references.candidates  # [B, U]
         self.paid = torch.zeros_like(references.weights[:, 0], dtype=references.dtype)  # [B]
         self.prefixes: list[Sentence] = [()] * len(self.paid)
@@ -70,10 +78,11 @@ class MetricState(State):
     def increments(self) -> Increments:
         rows = zip(self.prefixes, self.references, self.candidates.tolist(), self.alive.tolist(), strict=True)
         scores = [self.row_scores(*row) for row in rows]
-        # the difference is taken in double precision, so that large scores keep small increments
+        # the difference is taken in double precision, on the processor, so that large scores keep small increments
         after = torch.tensor(scores, dtype=torch.float64).view(len(scores), -1)
         before = torch.tensor(self.current(), dtype=torch.float64)
-        gains = equal_if_close(after - before[:, None]).to(self.paid) * self.alive[:, None]  # [B, U + 1]
+        differences = equal_if_close(after, after.abs().amax(1)) - before[:, None]
+        gains = differences.to(self.paid.dtype).to(self.paid.device) * self.alive[:, None]  # [B, U + 1]
         return Increments(self.candidates, gains[:, :-1], gains[:, -1])
 
     def row_scores(

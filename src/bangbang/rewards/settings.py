@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bangbang.contracts import RewardInputs
+from bangbang.contracts import Bounds, RewardInputs
 from bangbang.settings import KindSettings
 
 if TYPE_CHECKING:
@@ -40,8 +40,12 @@ class RewardSettings(KindSettings):
         raise NotImplementedError
 
     def build(self, inputs: RewardInputs) -> "Sum":
-        """The main reward, which is the sum's first part, and its shaping."""
+        """The main reward, which is the sum's first part, and its shaping.
+
+        The main reward counts as a share of its bounds, so that its scale and those of the shaping compare.
+        """
         from bangbang.rewards.shaping import Dup, Eos, Length
+        from bangbang.rewards.state import BaseReward
         from bangbang.rewards.sums import Sum
 
         shaping: list[tuple[Reward, float]] = [
@@ -49,7 +53,9 @@ class RewardSettings(KindSettings):
             (Eos(several=self.several), self.eos),
             (Length(several=self.several), self.length),
         ]
-        parts = [(self.main(inputs), 1.0), *(part for part in shaping if part[1] > 0)]
+        main = self.main(inputs)
+        bounds = main.bounds if isinstance(main, BaseReward) else Bounds()
+        parts = [(main, 1 / (bounds.high - bounds.low)), *(part for part in shaping if part[1] > 0)]
         return Sum(*(reward for reward, _ in parts), weights=[weight for _, weight in parts])
 
 
@@ -143,8 +149,10 @@ class CiderDSettings(GramSettings):
         from bangbang.rewards.cider_d import CiderD
         from bangbang.rewards.document_frequency import DocumentFrequency
 
-        frequency = DocumentFrequency.count(inputs.training_references())
-        return CiderD(frequency, inputs.texts, max_n=self.max_n, several=self.several)
+        def counted() -> DocumentFrequency:  # when the first batch asks for it: maximum likelihood never does
+            return DocumentFrequency.count(inputs.training_references())
+
+        return CiderD(counted, inputs.texts, max_n=self.max_n, several=self.several)
 
 
 @dataclass(frozen=True)

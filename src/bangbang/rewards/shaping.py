@@ -1,6 +1,7 @@
 """Rewards that correct the main one: DUP and EOS of the paper's section 4, and EOS's mirror.
 
 B rows · M references per row · T reference positions · U candidate slots
+They give no gains but penalties, which forbid tokens where W is infinite: the arg-max set compares penalties first.
 Their value is the sum of what they paid so far.
 """
 
@@ -10,11 +11,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from bangbang.errors import InputError
-from bangbang.rewards.increments import Increments
+from bangbang.contracts import Increments
 from bangbang.rewards.references import NOTHING, References
 from bangbang.rewards.rows import PerRow
-from bangbang.rewards.state import BaseReward, State, checked_several, combine
+from bangbang.rewards.state import BaseReward, State, checked_several
 from bangbang.symbols import EOS, PAD
 
 
@@ -22,7 +22,7 @@ class Dup(BaseReward):
     """DUP_t = -1 if z_t = z_{t-1}, else 0.
 
     With `unless_in_reference`, a repeat that a reference has is free: -1 only if the pair (z_{t-1}, z_{t-1}) occurs in
-    z so far as often as in the reference that has it most. Without it, no reference is needed.
+    z so far as often as in the reference that has it most.
 
     Exact for every token; its one candidate is z_{t-1}.
     """
@@ -33,11 +33,6 @@ class Dup(BaseReward):
     def begin(self, references: References) -> "DupState":
         zeros = torch.zeros_like(references.weights[:, 0], dtype=references.dtype)
         return DupState(zeros, references.vocabulary_size, references if self.unless_in_reference else None)
-
-    def start_without_references(self, rows: int, device: torch.device | str = "cpu") -> "DupState":
-        if self.unless_in_reference:
-            raise InputError("Dup(unless_in_reference=True) needs references")
-        return DupState(torch.zeros(rows, device=device), None, None)
 
 
 class DupState(State):
@@ -56,7 +51,8 @@ class DupState(State):
         return self.cost.where(penalized, 0)
 
     def increments(self) -> Increments:
-        return Increments(self.previous[:, None], self.penalty()[:, None], self.nothing)
+        gains = self.nothing[:, None]
+        return Increments(self.previous[:, None], gains, self.nothing, self.penalty()[:, None], self.nothing)
 
     def follow(self, tokens: Tensor) -> None:
         again = tokens == self.previous
@@ -132,10 +128,15 @@ class LengthState(State):
         self.on_end, self.candidates = reward.on_end, references.candidates
         # after the longest reference nothing changes any more
         times = torch.arange(1, references.tokens.shape[2] + 2, device=references.lengths.device)
-        due = reward.due(times, references.lengths[:, :, None]).to(references.dtype)
-        self.penalties = combine(-due, references.weights.to(references.dtype), reward.several)  # [B, T + 1]
+        due = reward.due(times, references.lengths[:, :, None])  # [B, M, T + 1]
+        present = (references.weights > 0)[:, :, None]
+        if reward.several == "best":
+            self.penalties = -(due | ~present).all(1).to(references.dtype)  # [B, T + 1]
+        else:  # by counts, so that equal shares of the references are equal to the bit
+            self.penalties = -(due & present).sum(1).to(references.dtype) / present.sum(1)
         self.paid = self.nothing = torch.zeros_like(self.penalties[:, 0])  # [B]
         self.penalized = ((self.candidates == EOS) == self.on_end).to(references.dtype)  # [B, U]
+        self.gains = torch.zeros_like(self.penalized)  # [B, U]
 
     def penalty(self) -> Tensor:
         """What a token that is penalized would earn now. [B]"""
@@ -143,8 +144,8 @@ class LengthState(State):
 
     def increments(self) -> Increments:
         penalty = self.penalty()
-        rest = self.nothing if self.on_end else penalty
-        return Increments(self.candidates, self.penalized * penalty[:, None], rest)
+        rest_penalty = self.nothing if self.on_end else penalty
+        return Increments(self.candidates, self.gains, self.nothing, self.penalized * penalty[:, None], rest_penalty)
 
     def follow(self, tokens: Tensor) -> None:
         penalized = tokens == EOS if self.on_end else tokens != EOS

@@ -9,9 +9,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from bangbang.contracts import Bounds, Increments, RewardState
 from bangbang.errors import InputError
-from bangbang.rewards.increments import Increments
-from bangbang.rewards.protocol import RewardState
 from bangbang.rewards.references import References
 from bangbang.rewards.rows import PerRow
 from bangbang.symbols import EOS
@@ -21,6 +20,9 @@ Several = Literal["mean", "best"]
 
 class BaseReward(ABC):
     """A reward of this package: `start` checks the references, `begin` is what a reward defines."""
+
+    bounds = Bounds()
+    """What R lies between; where it may lie lower or higher, what it is cut to as a weight of the loss."""
 
     def start(
         self,
@@ -44,13 +46,12 @@ class BaseReward(ABC):
     def begin(self, references: References) -> RewardState:
         """The state of empty prefixes for checked references."""
 
-    def start_without_references(self, rows: int, device: torch.device | str = "cpu") -> RewardState:
-        """The state of `rows` empty prefixes where no reference is known, as when a trained model writes."""
-        raise InputError(f"{type(self).__name__} needs references")
-
 
 class State(PerRow, ABC):
     """A `RewardState` that knows which rows are alive and how many tokens they have."""
+
+    bounds = Bounds()
+    """Those of its reward."""
 
     def __init__(self, alive: Tensor, vocabulary_size: int | None = None) -> None:
         self.alive = alive  # [B]
@@ -62,6 +63,12 @@ class State(PerRow, ABC):
 
     @abstractmethod
     def value(self) -> Tensor: ...
+
+    def main_value(self) -> Tensor:
+        return self.value()
+
+    def loss_weight(self) -> Tensor:
+        return self.bounds.share(self.main_value())
 
     @abstractmethod
     def follow(self, tokens: Tensor) -> None:
@@ -118,8 +125,9 @@ class ScoredState(State):
         return self.references.candidates
 
     def increments(self) -> Increments:
-        gains = self.combined(self.next_scores()) - self.combined(self.scores)[:, None]  # [B, U + 1]
-        gains = equal_if_close(gains).where(self.alive[:, None], 0).to(self.references.dtype)
+        scores = self.next_scores()  # [B, M, U + 1]
+        after = equal_if_close(self.combined(scores), scores.abs().flatten(1).amax(1))  # [B, U + 1]
+        gains = (after - self.combined(self.scores)[:, None]).where(self.alive[:, None], 0).to(self.references.dtype)
         return Increments(self.tokens(), gains[:, :-1], gains[:, -1])
 
     def follow(self, tokens: Tensor) -> None:
@@ -132,9 +140,19 @@ class ScoredState(State):
         return combine(scores, self.references.weights, self.several)
 
 
-def equal_if_close(gains: Tensor) -> Tensor:
-    """Gains rounded to 1e-9: two that are the same number, but summed in different orders, become equal to the bit."""
-    return gains.round(decimals=9)
+def equal_if_close(scores: Tensor, terms: Tensor) -> Tensor:
+    """Scores of which two that are the same number, but summed in different orders, become equal to the bit. [B, K]
+
+    In ascending order, a score joins the one before it if they differ by less than a share of themselves, or by less
+    than the rounding errors of the largest of their `terms` [B]. Nothing is absolute: of a long text one token may be
+    worth 1e-20, and another half of it.
+    """
+    rounding = torch.finfo(scores.dtype).eps
+    ordered, order = scores.sort(1)
+    above = ordered[:, 1:]
+    closeness = torch.add(16 * rounding * terms[:, None], above.abs(), alpha=rounding**0.75)
+    above.masked_fill_(above - ordered[:, :-1] <= closeness, -torch.inf)
+    return torch.empty_like(scores).scatter_(1, order, ordered.cummax(1).values)
 
 
 def combine(scores: Tensor, weights: Tensor, several: Several) -> Tensor:
