@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "bangbang"
-BASE = {"errors", "symbols", "files", "randomness", "config", "locks", "products"}
+BASE = {"errors", "symbols", "files", "randomness", "config", "locks", "precision", "products"}
 # room -> rooms it may import, beside the base and itself
 ALLOWED = {
     "rewards": set(),

@@ -103,7 +103,7 @@ def raml(
     reward: Reward | None = None,
 ) -> Proposal:
     """Eq. 3: -1/J Σ_j log p(z_j | x), z_j ~ exp(R(z | y)/τ). R is minus the Hamming distance, or `reward`."""
-    vocabulary_size = len(decoder.head.bias)
+    vocabulary_size = decoder.head.size
     if reward is None:
         targets = hamming_targets(references.repeat_interleave(samples, 0), tau, vocabulary_size, generator)
     else:
