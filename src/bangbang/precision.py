@@ -2,7 +2,9 @@
 
 import torch
 
+WITHOUT_FLOAT64 = frozenset({"mps"})  # Apple's, where a float64 tensor is an error
+
 
 def widest_float(device: torch.device) -> torch.dtype:
-    """float64; float32 on Apple's MPS, where a float64 tensor is an error."""
-    return torch.float32 if device.type == "mps" else torch.float64
+    """float64 where the device has it, float32 where it has not."""
+    return torch.float32 if device.type in WITHOUT_FLOAT64 else torch.float64

@@ -4,14 +4,17 @@ import pytest
 import torch
 
 from bangbang.config import OptimizerConfig
+from bangbang.training import optimizer
 from bangbang.training.clipping import clipped_step, gradient_norm
 from bangbang.training.optimizer import build_optimizer
 
 
 @pytest.mark.parametrize("kind", ["adagrad", "adamw"])
 @pytest.mark.parametrize("max_norm", [0.05, 100.0])
-def test_equals_torch(kind: str, max_norm: float) -> None:
+@pytest.mark.parametrize("fused", [True, False])
+def test_equals_torch(kind: str, max_norm: float, fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
+    monkeypatch.setattr(optimizer, "can_be_fused", lambda *_: fused)
     shapes = [(3, 4), (5,), (1,)]
     config = OptimizerConfig(kind=kind, learning_rate=0.1)  # type: ignore[arg-type]
     ours, theirs = ([torch.nn.Parameter(torch.ones(shape)) for shape in shapes] for _ in range(2))

@@ -10,7 +10,7 @@ class SingleUse:
         """Called when a backward pass begins."""
         if self.spent:
             raise RuntimeError(
-                "a second backward pass through these recurrent steps is impossible, since the first one overwrote what "
-                "they kept: run the forward pass again, or add the losses and call backward once"
+                "a second backward pass through these recurrent steps is impossible: the first one overwrote what they "
+                "kept; run the forward pass again, or add the losses and call backward once"
             )
         self.spent = True

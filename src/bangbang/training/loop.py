@@ -214,7 +214,7 @@ class Trainer:
         return loss, norm, diagnostics, len(batch.source) * accelerator.num_processes
 
     def log(self, interval: Interval) -> None:
-        values = interval.close(lambda sums: self.accelerator.reduce(sums.to(self.accelerator.device), "sum"))
+        values = interval.close(self.accelerator.device, lambda sums: self.accelerator.reduce(sums, "sum"))
         rate = learning_rate(self.progress.step - 1, self.config.training.max_steps, self.config.optimizer)
         epoch = self.progress.step / self.stream.steps_per_epoch
         self.monitor.update(self.progress, values["loss"], values["examples_per_second"])
