@@ -125,7 +125,7 @@ def naive_loss(
     targets = torch.stack(tokens, 1)  # [B, T]
     reading = torch.cat((torch.full_like(targets[:, :1], BOS), targets[:, :-1]), 1)
     features = model.unroll(state, reading)
-    logits = F.linear(features, model.head.weight, model.head.bias)  # [B, T, V]
-    losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
+    logits = model.head.logits(features.flatten(0, 1))  # [B·T, V]
+    losses = F.cross_entropy(logits, targets.flatten(), reduction="none", ignore_index=PAD).view_as(targets)
     weights = torch.stack(counted, 1) * rewards.loss_weight()[:, None]
     return (losses * weights).sum(), int((targets != PAD).sum())

@@ -41,7 +41,7 @@ class Batch(NamedTuple):
 
 
 class Offsets(NamedTuple):
-    """What is added to some of a row's logits; -inf forbids a token. A token named twice gets both."""
+    """What is added to some of a row's logits; -inf forbids a token. A token named twice gets both, -1 is no token."""
 
     tokens: Tensor  # [N, K]
     values: Tensor  # [N, K]
@@ -60,15 +60,15 @@ class Head(Protocol):
         """V, the special tokens included."""
         ...
 
-    def score(self, features: Tensor, tokens: Tensor, coefficients: Tensor | None = None) -> Scored:
+    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
         """Σ_k c_k · log p(token_k) of each position, for tokens [N], or [N, K] with `<pad>` in unused slots."""
         ...
 
-    def score_sets(self, features: Tensor, tokens: Tensor, coefficients: Tensor | None = None) -> Scored:
+    def score_sets(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
         """c · log Σ_k p(token_k) of each position, for sets of tokens [N, K] with `<pad>` in unused slots."""
         ...
 
-    def log_prob(self, features: Tensor, tokens: Tensor, coefficients: Tensor | None = None) -> Tensor:
+    def log_prob(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Tensor:
         """`score` without the entropies. [N]"""
         ...
 

@@ -40,9 +40,11 @@ def by_columns(rows: Tensor, weight: Tensor) -> Tensor | None:
     return product.t()[: len(rows)]
 
 
-def affine(rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor) -> Tensor:
-    """W x + b of each row x, in `out`: [n, K], [M, K], [M] → [n, M]."""
+def affine(rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
+    """W x + b of each row x, in `out`: [n, K], [M, K], [M] → [n, M]. Without a bias, W x."""
     product = by_columns(rows, weight)
+    if bias is None:
+        return torch.mm(rows, weight.t(), out=out) if product is None else out.copy_(product)
     return torch.addmm(bias, rows, weight.t(), out=out) if product is None else torch.add(product, bias, out=out)
 
 

@@ -102,7 +102,8 @@ def test_probabilities_are_a_literal_forward_pass(subject: Subject) -> None:
         for step in found.steps:
             with torch.no_grad():
                 state, features = model.step(state, torch.tensor([last]))
-                p = (features @ model.head.weight.t() + model.head.bias).softmax(1)[0]
+                logits = features @ model.head.weight.t() + model.head.bias
+                p = torch.cat((torch.full((1, EOS), -torch.inf), logits[:, EOS:]), 1).softmax(1)[0]
             assert step.probability == pytest.approx(float(p[step.id]), rel=1e-4, abs=1e-7)
             assert step.rank == 1 + int((p > p[step.id]).sum())
             assert step.favourite == subject.word(int(p.argmax()))

@@ -6,12 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bangbang.heads import VocabularyHead, log_prob, weighted_log_prob
+from bangbang.heads import OutputLayer, Scored, VocabularyHead, log_prob, weighted_log_prob
 
 
 def plain(features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Tensor:
     """The same, literally: all logits at once, autograd through log_softmax."""
     return c * torch.log_softmax(features @ weight.t() + bias, 1)[torch.arange(len(tokens)), tokens]
+
+
+def score(features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Scored:
+    return weighted_log_prob(OutputLayer(weight, bias), features, tokens, c)
 
 
 def problem(rows: int, size: int, vocabulary: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, ...]:
@@ -36,7 +40,7 @@ def test_value_and_gradients_equal_the_plain_layer(
 ) -> None:
     torch.manual_seed(0)
     inputs = problem(*shape)
-    ours, theirs = weighted_log_prob(*inputs).log_prob, plain(*inputs)
+    ours, theirs = score(*inputs).log_prob, plain(*inputs)
     torch.testing.assert_close(ours, theirs)
     upstream = torch.full_like(ours, -0.37) if uniform else torch.randn_like(ours)
     for mine, other in zip(
@@ -49,7 +53,7 @@ def test_value_and_gradients_equal_the_plain_layer(
 def test_entropies_are_those_of_rows_spread_evenly(rows: int, rows_at_once: int) -> None:
     torch.manual_seed(0)
     features, weight, bias, tokens, c = problem(rows, 3, 9)
-    entropies = weighted_log_prob(features, weight, bias, tokens, c).entropies
+    entropies = score(features, weight, bias, tokens, c).entropies
     p = torch.softmax(features @ weight.t() + bias, 1)
     expected = -(p * p.log()).sum(1)[:: max(1, -(-rows // log_prob.ENTROPIES))]
     assert len(entropies) <= log_prob.ENTROPIES and not entropies.requires_grad
@@ -59,7 +63,7 @@ def test_entropies_are_those_of_rows_spread_evenly(rows: int, rows_at_once: int)
 def test_gradcheck(rows_at_once: int) -> None:
     torch.manual_seed(0)
     *differentiable, tokens, c = problem(5, 3, 7)
-    assert torch.autograd.gradcheck(lambda *inputs: weighted_log_prob(*inputs, tokens, c).log_prob, differentiable)
+    assert torch.autograd.gradcheck(lambda *inputs: score(*inputs, tokens, c).log_prob, differentiable)
 
 
 @given(st.integers(0, 1000), st.floats(0, 60))
@@ -67,7 +71,7 @@ def test_float32_stays_close_even_for_extreme_logits(seed: int, scale: float) ->
     torch.manual_seed(seed)
     features, weight, bias, tokens, c = problem(6, 4, 50, torch.float32)
     exact = plain(*(t.detach().double() for t in (features * scale, weight, bias)), tokens, c.double())
-    ours = weighted_log_prob(features * scale, weight, bias, tokens, c).log_prob
+    ours = score(features * scale, weight, bias, tokens, c).log_prob
     assert ours.isfinite().all()
     torch.testing.assert_close(ours.double(), exact, rtol=1e-5, atol=1e-3)
 
@@ -75,7 +79,7 @@ def test_float32_stays_close_even_for_extreme_logits(seed: int, scale: float) ->
 def test_backward_twice_gives_the_same_gradient() -> None:
     torch.manual_seed(0)
     inputs = problem(5, 3, 7)
-    total = weighted_log_prob(*inputs).log_prob.sum()
+    total = score(*inputs).log_prob.sum()
     first = torch.autograd.grad(total, inputs[:3], retain_graph=True)
     second = torch.autograd.grad(total, inputs[:3])
     for one, other in zip(first, second, strict=True):
@@ -95,7 +99,7 @@ def test_memory_is_not_of_the_size_of_the_logits() -> None:
     kept: list[int] = []
     inputs = problem(rows, 4, vocabulary, torch.float32)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (kept.append(t.numel()), t)[1], lambda t: t):
-        weighted_log_prob(*inputs).log_prob.sum()
+        score(*inputs).log_prob.sum()
     assert kept and max(kept) < rows * vocabulary / 10
 
 
@@ -116,7 +120,7 @@ def test_bfloat16_gives_the_plain_layer_within_its_precision(lowered: str, rows_
     dtype = torch.bfloat16 if lowered == "parameters" else torch.float32
     ours = [part.to(dtype).requires_grad_() for part in exact]
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lowered == "autocast"):
-        found = weighted_log_prob(ours[0], ours[1], ours[2], tokens, c.to(dtype)).log_prob
+        found = score(ours[0], ours[1], ours[2], tokens, c.to(dtype)).log_prob
     found.sum().backward()
     assert_near(found.detach(), expected.detach(), 0.02)
     for our, their in zip(ours, theirs, strict=True):
@@ -128,9 +132,9 @@ def test_bfloat16_gives_the_plain_layer_within_its_precision(lowered: str, rows_
 def test_autocast_lowers_the_products_and_nothing_else() -> None:
     torch.manual_seed(0)
     features, weight, bias, tokens, c = problem(5, 64, 50, torch.float32)
-    full = weighted_log_prob(features, weight, bias, tokens, c).log_prob
+    full = score(features, weight, bias, tokens, c).log_prob
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        lowered = weighted_log_prob(features, weight, bias, tokens, c).log_prob
+        lowered = score(features, weight, bias, tokens, c).log_prob
     rounded = features.bfloat16() @ weight.bfloat16().t()
     expected = c * torch.log_softmax(rounded.float() + bias, 1)[torch.arange(5), tokens]
     torch.testing.assert_close(lowered, expected)

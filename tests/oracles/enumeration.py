@@ -46,7 +46,8 @@ class PrefixModel(nn.Module):
     def log_p(self, prefix: Tokens) -> Tensor:
         """log p of every next token. [V]"""
         features = self.table[self.number[prefix]]
-        return torch.log_softmax(self.head.weight @ features + self.head.bias, 0)
+        logits = self.head.weight @ features + self.head.bias
+        return torch.log_softmax(torch.cat((torch.full((EOS,), -torch.inf), logits[EOS:])), 0)
 
     def sequence_log_p(self, z: Tokens) -> Tensor:
         return sum((self.log_p(z[:t])[token] for t, token in enumerate(z)), start=torch.zeros((), dtype=torch.float64))

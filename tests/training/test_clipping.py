@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from bangbang.training import optimizer
 from bangbang.training.clipping import clipped_step, gradient_norm
 from bangbang.training.optimizer import build_optimizer
 from bangbang.training.settings import OptimizerSettings
@@ -10,8 +11,10 @@ from bangbang.training.settings import OptimizerSettings
 
 @pytest.mark.parametrize("kind", ["adagrad", "adamw"])
 @pytest.mark.parametrize("max_norm", [0.05, 100.0])
-def test_equals_torch(kind: str, max_norm: float) -> None:
+@pytest.mark.parametrize("fused", [True, False])
+def test_equals_torch(kind: str, max_norm: float, fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
+    monkeypatch.setattr(optimizer, "can_be_fused", lambda *_: fused)
     shapes = [(3, 4), (5,), (1,)]
     config = OptimizerSettings(kind=kind, learning_rate=0.1)  # type: ignore[arg-type]
     ours, theirs = ([torch.nn.Parameter(torch.ones(shape)) for shape in shapes] for _ in range(2))

@@ -11,6 +11,7 @@ from torch import Tensor
 from bangbang.contracts import Model, State
 from bangbang.decoding.hypothesis import Hypothesis, forbidden
 from bangbang.decoding.settings import DecodingSettings
+from bangbang.precision import widest_float
 from bangbang.symbols import BOS, EOS
 
 
@@ -28,8 +29,9 @@ def truncate(log_probs: Tensor, top_k: int, top_p: float) -> Tensor:
 
 def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
     """One token [R] from each row of unnormalised log_probs [R, V] by inverting its distribution at `uniform` [R]."""
-    mass = log_probs.double().softmax(1).cumsum(1)
-    tokens = torch.searchsorted(mass, uniform.double().unsqueeze(1) * mass[:, -1:], right=True).squeeze(1)
+    precision = widest_float(log_probs.device)
+    mass = log_probs.to(precision).softmax(1).cumsum(1)
+    tokens = torch.searchsorted(mass, uniform.to(precision).unsqueeze(1) * mass[:, -1:], right=True).squeeze(1)
     # rounding may point past the last possible token; the last one with any mass is then meant
     return torch.minimum(tokens, (mass < mass[:, -1:]).sum(1))
 
@@ -40,7 +42,7 @@ def sample(
     """One sequence per row of `state`; `uniform` [R, T] holds the rows' random numbers."""
     rows = torch.arange(state.rows, device=uniform.device)
     last = torch.full_like(rows, BOS)
-    log_prob = torch.zeros_like(uniform[:, 0], dtype=torch.float64)
+    log_prob = torch.zeros_like(uniform[:, 0], dtype=widest_float(uniform.device))
     tokens = torch.full_like(uniform, EOS, dtype=torch.long)  # [R, T]
     for t in range(max_length):
         state, features = model.step(state, last)

@@ -1,163 +1,155 @@
-"""Log-probabilities of given tokens under a linear + softmax layer, without ever keeping its [N, V] logits.
+"""Log-probabilities of given tokens under an output layer, without ever keeping its [N, V] logits.
 
-The gradient of c · log p(token) with respect to the logits is c · (onehot(token) - p). It is formed chunk of rows by
-chunk of rows while the logits are at hand, so a training pass multiplies by the [V, D] weights three times (forward and
-two for the gradients), not four, and what is stored between the passes is gradients of the size of the parameters.
+Three kinds of targets have a score for each position:
 
-Shapes: N positions, D features, V vocabulary.
+    c · log p(token)            one token          gradient of the logits: c · (onehot(token) - p)
+    Σ_k c_k · log p(token_k)    weighted tokens                            Σ_k c_k · (onehot(token_k) - p)
+    c · log P, P = Σ_k p(token_k)   a set of them                          c · (Σ_k p(token_k)/P · onehot(token_k) - p)
+
+The gradients are formed chunk of rows by chunk of rows while the logits are at hand, so a training pass multiplies by
+the [V, D] weights three times (forward and two for the gradients), not four, and what is stored between the passes is
+gradients of the size of the parameters.
+
+Shapes: N positions, n of them in a chunk, K tokens per position, D features, V vocabulary.
 """
 
 import math
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from bangbang.products import affine
+from bangbang.contracts import Scored
+from bangbang.errors import InputError
+from bangbang.heads.gradients import Gradients
+from bangbang.heads.output_layer import OutputLayer, chunk_rows
+from bangbang.heads.targets import Targets, logit_gradients_, set_log_probs, token_log_probs
 
-# Logits alive at once: 2**22 float32 values are 16 MB. Every chunk reads and writes the [V, D] gradient, and products
-# of few rows run at a lower rate, so a large vocabulary gets at least 192 rows at a time: at V = 50,000 and D = 512
-# that took three quarters of the time of 64.
-CHUNK_VALUES = 2**22
-CHUNK_ROWS = 192
 ENTROPIES = 16  # rows whose entropy is taken, spread evenly: a pass over so few costs nothing, one over all would
 
 
-def chunk_rows(vocabulary: int) -> int:
-    return max(CHUNK_ROWS, CHUNK_VALUES // vocabulary)
+class Pass:
+    """One pass over all rows, chunk by chunk."""
 
+    def __init__(self, layer: OutputLayer, features: Tensor, needed: tuple[bool, bool, bool] | None) -> None:
+        """`needed`: whose gradients are; None if no gradients at all."""
+        self.layer, self.features = layer.for_products(), features
+        self.gradients = None if needed is None else Gradients(features, layer, needed)
 
-class Layer(NamedTuple):
-    """W and b at the precision of the products, which may be lower than that of the parameters (autocast).
+    def run(self, targets: Targets) -> tuple[Tensor, Tensor]:
+        """log p of every token, or of every set, and the entropies of some rows."""
+        layer, count = self.layer, len(self.features)
+        chunks = max(1, math.ceil(count / chunk_rows(len(layer.weight))))
+        size = max(1, math.ceil(count / chunks))  # even chunks: a small last one would multiply at a lower rate
+        stride = max(1, math.ceil(count / ENTROPIES))
+        buffer = layer.buffer(size)
+        slopes = layer.buffer(size) if self.gradients is not None and layer.cap is not None else None
+        log_p, entropies = [], []
+        for start in range(0, max(1, count), size):  # at least once: no rows give gradients of zero
+            rows = slice(start, min(start + size, count))
+            part = slice(0, rows.stop - start)
+            p = layer.chunk_logits(self.features[rows], buffer[part], None if slopes is None else slopes[part])
+            torch.softmax(p, 1, out=p)
+            entropies.append(torch.special.entr(p[-start % stride :: stride]).sum(1))  # rows 0, stride, 2 · stride, ...
+            log_p.append(self.score(rows, p, None if slopes is None else slopes[part], targets.rows(rows)))
+        return torch.cat(log_p), torch.cat(entropies)
 
-    What is summed over the vocabulary is summed in 32 bits at least, whatever the products' precision.
-    """
-
-    weight: Tensor  # [V, D]
-    bias: Tensor  # [V]
-
-    @classmethod
-    def of(cls, weight: Tensor, bias: Tensor) -> "Layer":
-        kind = weight.device.type
-        lowered = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
-        precise = torch.promote_types(weight.dtype, torch.float32)
-        return cls(weight.to(lowered), bias.to(precise))
-
-    def buffer(self, rows: int) -> Tensor:
-        return self.bias.new_empty(rows, len(self.weight))
-
-    def logits(self, features: Tensor, out: Tensor) -> Tensor:
-        """W f + b of each row, in `out` [n, V]."""
-        with torch.autocast(features.device.type, enabled=False):  # what is lowered is lowered here
-            features = features.to(self.weight.dtype)
-            if out.dtype == features.dtype:
-                return affine(features, self.weight, self.bias, out)
-            return out.copy_(torch.mm(features, self.weight.t())).add_(self.bias)
-
-
-class Gradients:
-    """Sums, over chunks of rows, the gradients of Σ c_i log p_i with respect to features, weight and bias."""
-
-    def __init__(self, features: Tensor, weight: Tensor, bias: Tensor) -> None:
-        self.features = torch.empty_like(features)
-        self.weight = torch.empty_like(weight)
-        self.bias = torch.empty_like(bias)
-
-    def add(self, rows: slice, p: Tensor, features: Tensor, layer: Layer, tokens: Tensor, c: Tensor) -> None:
-        """One chunk: p [n, V], features [n, D], tokens and coefficients [n]; onehot(token) touches single rows only."""
-        keep = 0.0 if rows.start == 0 else 1.0  # the first chunk overwrites: no pass to fill with zeros
-        self.bias.addmv_(p.t().to(self.bias.dtype), c.to(self.bias.dtype), beta=keep, alpha=-1)
-        self.bias.index_add_(0, tokens, c.to(self.bias.dtype))
-        weight, p = layer.weight, p.to(layer.weight.dtype)
-        scaled = features * c.unsqueeze(1).to(features.dtype)
-        apart = weight.index_select(0, tokens) - p @ weight
-        self.features[rows] = apart.to(features.dtype) * c.unsqueeze(1).to(features.dtype)
-        if p.dtype == self.weight.dtype:
-            self.weight.addmm_(p.t(), scaled, beta=keep, alpha=-1)
+    def score(self, rows: slice, p: Tensor, slopes: Tensor | None, targets: Targets) -> Tensor:
+        """log p of a chunk's tokens or sets; adds their part of the gradients."""
+        (tokens, c, as_set), features, layer = targets, self.features[rows], self.layer
+        if tokens.ndim == 1:
+            log_p = token_log_probs(layer, features, tokens.unsqueeze(1), c.unsqueeze(1), p).squeeze(1)
+            if self.gradients is not None and slopes is None:
+                scaled = c if layer.scale == 1 else c * layer.scale
+                self.gradients.add_tokens(rows, p, features, layer, tokens.clamp(min=0), scaled)
+                return log_p
+            tokens, a, total = tokens.unsqueeze(1), c.unsqueeze(1), c
+        elif as_set:
+            log_p, shares = set_log_probs(layer, features, tokens, c, p)
+            a, total = c.unsqueeze(1) * shares, c
         else:
-            if not keep:
-                self.weight.zero_()
-            self.weight.sub_(p.t() @ scaled.to(p.dtype))
-        self.weight.index_add_(0, tokens, scaled.to(self.weight.dtype))
+            log_p, a, total = token_log_probs(layer, features, tokens, c, p), c, c.sum(1)
+        if self.gradients is not None:
+            g = logit_gradients_(p, slopes, layer.scale, tokens, a, total)
+            self.gradients.add_dense(rows, g, features, layer)
+        return log_p
 
 
-def row_log_prob(layer: Layer, features: Tensor, tokens: Tensor, out: Tensor) -> Tensor:
-    """log p(token) [n] of each row; leaves the softmax p in `out` [n, V].
-
-    The logarithm of p itself is as exact as any, and needs no further pass over the vocabulary, unless p is so small
-    that it has lost digits.
-    """
-    p = torch.softmax(layer.logits(features, out), 1, out=out)
-    log_p = p.gather(1, tokens.unsqueeze(1)).squeeze(1).log()
-    rare = (log_p < math.log(torch.finfo(p.dtype).tiny)).nonzero().squeeze(1)
-    if len(rare):
-        logits = layer.logits(features[rare], layer.buffer(len(rare)))
-        log_p[rare] = logits.log_softmax(1).gather(1, tokens[rare].unsqueeze(1)).squeeze(1)
-    return log_p
-
-
-class Scored(NamedTuple):
-    log_prob: Tensor  # [N] c · log p(token)
-    entropies: Tensor  # [E] of p in nats, at up to `ENTROPIES` rows; no gradient
-
-
-class _WeightedLogProb(torch.autograd.Function):
+class _Score(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: FunctionCtx, features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor
+        ctx: FunctionCtx,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        scale: float,
+        cap: float | None,
+        forbidden: Tensor | None,
+        tokens: Tensor,
+        c: Tensor,
+        as_set: bool,
+        may_learn: bool,
     ) -> tuple[Tensor, Tensor]:
-        needed = any(ctx.needs_input_grad)  # type: ignore[attr-defined]
-        log_p, entropies, gradients = run_chunks(features, weight, bias, tokens, c if needed else None)
-        ctx.save_for_backward(features, weight, bias, tokens, c)
+        needed: tuple[bool, bool, bool] = ctx.needs_input_grad[:3]  # type: ignore[attr-defined]
+        done = Pass(
+            OutputLayer(weight, bias, scale, cap, forbidden), features, needed if may_learn and any(needed) else None
+        )
+        log_p, entropies = done.run(Targets(tokens, c, as_set))
+        if done.gradients is not None:
+            check_possible(log_p, c)
+        ctx.save_for_backward(features, weight, bias, forbidden, tokens, c)  # type: ignore[arg-type]
         ctx.mark_non_differentiable(entropies)
-        ctx.ready = gradients  # type: ignore[attr-defined]
-        return log_p * c, entropies
+        ctx.ready, ctx.rest = done.gradients, (scale, cap, as_set)  # type: ignore[attr-defined]
+        scores = log_p.masked_fill(c == 0, 0.0) * c
+        return scores if scores.ndim == 1 else scores.sum(1), entropies
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, upstream: Tensor, no_upstream: Tensor) -> tuple[Tensor | None, ...]:
-        features, weight, bias, tokens, c = ctx.saved_tensors  # type: ignore[attr-defined]
+        features, weight, bias, forbidden, tokens, c = ctx.saved_tensors  # type: ignore[attr-defined]
         ready: Gradients | None = ctx.ready  # type: ignore[attr-defined]
+        scale, cap, as_set = ctx.rest  # type: ignore[attr-defined]
         ctx.ready = None  # type: ignore[attr-defined]
-        scale = upstream[:1].sum()
-        if ready is not None and bool((upstream == scale).all()):
-            if scale != 1:  # a sum, which training takes, saves a pass over [V, D]
-                for gradient in (ready.features, ready.weight, ready.bias):
-                    gradient.mul_(scale)
-            return ready.features, ready.weight, ready.bias, None, None
-        # not a plain sum or mean of the rows, or a second backward pass: once more, with the rows' own weights
-        *_, gradients = run_chunks(features, weight, bias, tokens, c * upstream)
-        assert gradients is not None
-        return gradients.features, gradients.weight, gradients.bias, None, None
+        shared = upstream[:1].sum()
+        if ready is None or not bool((upstream == shared).all()):
+            # not a plain sum or mean of the rows, or a second backward pass: once more, with the rows' own weights
+            needed: tuple[bool, bool, bool] = ctx.needs_input_grad[:3]  # type: ignore[attr-defined]
+            again = Pass(OutputLayer(weight, bias, scale, cap, forbidden), features, needed)
+            again.run(Targets(tokens, c * (upstream if c.ndim == 1 else upstream.unsqueeze(1)), as_set))
+            assert again.gradients is not None
+            ready, shared = again.gradients, torch.ones_like(shared)
+        return *ready.scaled_(shared).for_parameters(weight, bias), *[None] * 7
 
 
-def run_chunks(
-    features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor | None
-) -> tuple[Tensor, Tensor, Gradients | None]:
-    """log p(token) of each row, the entropies of some, and the gradients of Σ c log p where c is given."""
-    layer = Layer.of(weight, bias)
-    gradients = None if c is None else Gradients(features, weight, bias)
-    log_p = layer.bias.new_empty(len(features))
-    chunks = max(1, math.ceil(len(features) / chunk_rows(len(weight))))
-    size = max(1, math.ceil(len(features) / chunks))  # even chunks: a small last one would multiply at a lower rate
-    buffer = layer.buffer(size)
-    stride = max(1, math.ceil(len(features) / ENTROPIES))
-    entropies: list[Tensor] = []
-    for start in range(0, max(1, len(features)), size):  # at least once: no rows give gradients of zero
-        rows = slice(start, start + size)
-        p = buffer[: len(features[rows])]  # [n, V]
-        log_p[rows] = row_log_prob(layer, features[rows], tokens[rows], p)
-        entropies.append(torch.special.entr(p[-start % stride :: stride]).sum(1))  # rows 0, stride, 2 · stride, ...
-        if gradients is not None and c is not None:
-            gradients.add(rows, p, features[rows], layer, tokens[rows], c[rows])
-    return log_p, torch.cat(entropies), gradients
+def check_possible(log_p: Tensor, c: Tensor) -> None:
+    """Nothing can be learnt from a target that can never be generated."""
+    impossible = (log_p == -torch.inf) & (c != 0)
+    if bool(impossible.any()):
+        position = int(impossible.nonzero()[0, 0])
+        raise InputError(
+            f"the target at position {position} is a token that the head can never generate (`<pad>`, `<s>` or another "
+            "forbidden one); leave it out, or give it a weight of 0"
+        )
 
 
-def weighted_log_prob(features: Tensor, weight: Tensor, bias: Tensor, tokens: Tensor, c: Tensor) -> Scored:
-    """c_i · log softmax(W f_i + b)[token_i] for each row i; gradients reach features, weight and bias.
+def weighted_log_prob(layer: OutputLayer, features: Tensor, tokens: Tensor, c: Tensor) -> Scored:
+    """c · log p(token) of each position, or Σ_k c_k · log p(token_k): tokens and c are both [N] or both [N, K].
 
-    The gradient is exact for any use of the result; it costs least where the rows are summed or averaged, because the
-    coefficients c were known when the logits were.
+    Gradients reach features, weight and bias, as far as these need them. They are exact for any use of the result; it
+    costs least where the rows are summed or averaged, because the coefficients were known when the logits were.
+    A token that can never be generated has a log p of -inf; where gradients are needed it is an `InputError`. Slots
+    with a coefficient of 0 are unused, whatever their token.
     """
-    return Scored(*_WeightedLogProb.apply(features, weight, bias, tokens, c))  # type: ignore[no-untyped-call]
+    if tokens.ndim == 2 and tokens.shape[1] == 1:
+        tokens, c = tokens.squeeze(1), c.squeeze(1)
+    return Scored(*_Score.apply(features, *layer, tokens, c, False, torch.is_grad_enabled()))  # type: ignore[no-untyped-call]
+
+
+def set_log_prob(layer: OutputLayer, features: Tensor, tokens: Tensor, c: Tensor) -> Scored:
+    """c · log Σ_k p(token_k) of each position [N], for sets of tokens [N, K] and coefficients [N].
+
+    The tokens of a set differ from one another. Those that can never be generated add nothing: they fill unused slots.
+    """
+    if tokens.shape[1] == 1:
+        tokens = tokens.squeeze(1)
+    return Scored(*_Score.apply(features, *layer, tokens, c, True, torch.is_grad_enabled()))  # type: ignore[no-untyped-call]

@@ -23,6 +23,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from bangbang.models.base import TensorState
 from bangbang.models.gru import Gates, full_precision, gate_biases, initial_weight, state_first
+from bangbang.models.single_use import SingleUse
 from bangbang.products import add_product, affine
 
 
@@ -55,7 +56,7 @@ class AttentionState(TensorState):
         return Memory(self.memory, self.keys, self.bias)
 
 
-class Tape:
+class Tape(SingleUse):
     """Everything the backward pass needs of at most T steps. Their input products are added to `x[0]`."""
 
     @torch.no_grad()
@@ -118,6 +119,7 @@ class Gradients:
 
     def __init__(self, tape: Tape, w: Weights, memory: Memory, dlast: Tensor) -> None:
         """`dlast` [L, B, H] reaches the last states from outside."""
+        tape.spend()
         self.tape, self.w, self.memory = tape, w, memory
         self.dh = list(dlast.clone().unbind(0))  # of each layer's state, carried back in time
         self.dcontexts = torch.empty_like(tape.contexts)

@@ -16,11 +16,13 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn import functional as F
 
+from bangbang.models.single_use import SingleUse
+
 # Added to x_z where there is only padding: z is then exactly 1, so h' = h and no gradient flows.
 CLOSED_GATE = 1e4
 
 
-class Gates:
+class Gates(SingleUse):
     """The gates of T updates of a GRU, in one buffer [..., T, ..., 4H] that holds products first, then gates, then
     gradients: new memory of this size would cost about as much as computing with it.
 
@@ -116,6 +118,7 @@ class _Layer(torch.autograd.Function):
     def backward(ctx: FunctionCtx, dstates: Tensor, dlast: Tensor) -> tuple[Tensor | None, ...]:
         both, w, u = ctx.saved_tensors  # type: ignore[attr-defined]
         kept, gates, buffer = ctx.kept, ctx.gates, ctx.buffer  # type: ignore[attr-defined]
+        gates.spend()
         (batch, time), units = dstates.shape[:2], u.shape[2]
         upstream = in_both_directions(dstates[..., :units], dstates[..., units:]).unbind(1)
         states = kept.unbind(1)

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from bangbang.models.gru import full_precision, initial_weight
+from bangbang.models.single_use import SingleUse
 from bangbang.products import add_product
 
 
-class Tape:
+class Tape(SingleUse):
     """Everything the backward pass needs of at most T steps. Their input products are written into `x`."""
 
     def __init__(self, time: int, hidden: Tensor, cell: Tensor) -> None:
@@ -55,6 +56,7 @@ class Tape:
     def run_back(self, dstates: Tensor, dh: Tensor, dc: Tensor, recurrent: Tensor) -> tuple[Tensor, Tensor]:
         """Fills dx of all steps from the gradients of their states [T, B, H] and of the last h' and c'; returns those
         of the first h and c."""
+        self.spend()
         for t in reversed(range(len(dstates))):
             dc = self.backward(t, dh + dstates[t], dc)
             dh = self.x[t] @ recurrent

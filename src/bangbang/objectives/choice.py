@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Head, Increments, Offsets
+from bangbang.precision import widest_float
 from bangbang.rewards import Best, arg_max_set
 from bangbang.symbols import PAD
 
@@ -117,8 +118,9 @@ def choose_slot(
     rows = several.nonzero().squeeze(1)
     if len(rows):
         logits = head.candidate_logits(features[rows], increments.tokens[rows])
-        mass = logits.masked_fill(~best[rows], -torch.inf).double().softmax(1).cumsum(1)
-        point = torch.searchsorted(mass, uniform[rows].double().unsqueeze(1) * mass[:, -1:], right=True)
+        precision = widest_float(logits.device)
+        mass = logits.masked_fill(~best[rows], -torch.inf).to(precision).softmax(1).cumsum(1)
+        point = torch.searchsorted(mass, uniform[rows].to(precision).unsqueeze(1) * mass[:, -1:], right=True)
         # rounding may point past the last one that is possible
         slot[rows] = torch.minimum(point, (mass < mass[:, -1:]).sum(1, keepdim=True)).squeeze(1)
     return slot

@@ -12,6 +12,7 @@ from bangbang.contracts import Batch, Decoder, Diagnostics, Increments, Model, P
 from bangbang.objectives.base import RewardedObjective
 from bangbang.objectives.proposal import propose_known, reference_token_count, token_count
 from bangbang.objectives.settings import Raml
+from bangbang.precision import widest_float
 from bangbang.rewards import Reward, repeat
 from bangbang.symbols import BOS, EOS, PAD
 
@@ -24,8 +25,8 @@ def edit_weights(lengths: Tensor, tau: float, vocabulary_size: int) -> Tensor:
     The payoff -e (Hamming distance) has (V-1)^e C(n, e) sequences at distance e. With the payoff alone nearly all mass
     would lie far from the reference, so the published method scales it by 1 + log(V-1), which gives these weights.
     """
-    n = lengths.double().unsqueeze(1)
-    e = torch.arange(int(lengths.max()) + 1, device=lengths.device, dtype=torch.float64)
+    n = lengths.to(widest_float(lengths.device)).unsqueeze(1)
+    e = torch.arange(int(lengths.max()) + 1, device=lengths.device, dtype=n.dtype)
     choose = torch.lgamma(n + 1) - torch.lgamma(e + 1) - torch.lgamma((n - e).clamp(min=0) + 1)
     log_weight = choose - e / tau + (e - e / tau) * torch.log(torch.tensor(vocabulary_size - 1.0))
     return log_weight.masked_fill(e > n, -torch.inf)
@@ -51,12 +52,13 @@ def reward_step(increments: Increments, tau: float, vocabulary_size: int, unifor
     `rest` [B] is the other token to take in that case.
     """
     increments = increments.total
-    real = increments.tokens != PAD
+    real, precision = increments.tokens != PAD, widest_float(increments.values.device)
     others = vocabulary_size - 2 - real.sum(1, keepdim=True)  # neither `<pad>` nor `<s>` nor a candidate
-    candidates = (increments.values.double() / tau).masked_fill(~real, -torch.inf)
-    everything = torch.cat((candidates, increments.rest.double().unsqueeze(1) / tau + others.double().log()), 1)
+    candidates = (increments.values.to(precision) / tau).masked_fill(~real, -torch.inf)
+    rest_mass = increments.rest.to(precision).unsqueeze(1) / tau + others.to(precision).log()
+    everything = torch.cat((candidates, rest_mass), 1)
     mass = everything.softmax(1).cumsum(1)
-    slot = torch.searchsorted(mass, uniform.double().unsqueeze(1) * mass[:, -1:], right=True)
+    slot = torch.searchsorted(mass, uniform.to(precision).unsqueeze(1) * mass[:, -1:], right=True)
     slot = torch.minimum(slot, (mass < mass[:, -1:]).sum(1, keepdim=True))
     return torch.cat((increments.tokens, rest.unsqueeze(1)), 1).gather(1, slot).squeeze(1)
 
@@ -72,7 +74,8 @@ def other_tokens(increments: Increments, vocabulary_size: int, generator: torch.
     first = torch.ones_like(excluded, dtype=torch.bool)
     first[:, 1:] = excluded[:, 1:] != excluded[:, :-1]
     free = vocabulary_size - first.sum(1)
-    place = (torch.rand(len(tokens), generator=generator, dtype=torch.float64) * free).long().clamp(max=free - 1)
+    fractions = torch.rand(len(tokens), generator=generator, dtype=widest_float(tokens.device))
+    place = (fractions * free).long().clamp(max=free - 1)
     for column, real in zip(excluded.unbind(1), first.unbind(1), strict=True):
         place = place + ((column <= place) & real).long()
     return place.to(increments.tokens.device)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Diagnostics
+from bangbang.precision import widest_float
 from bangbang.training.checkpoint import Progress
 
 
@@ -20,13 +21,13 @@ class Interval:
     def restart(self) -> None:
         self.losses: list[Tensor] = []
         self.norms: list[Tensor] = []
-        self.diagnostics = torch.zeros(len(Diagnostics._fields), dtype=torch.float64)
+        self.diagnostics = [0.0] * len(Diagnostics._fields)
         self.examples = 0
         self.mark = time.monotonic()
 
     def add(self, loss: Tensor, norm: Tensor, diagnostics: Diagnostics, examples: int) -> None:
         self.losses.append(loss)
-        self.diagnostics += torch.tensor(diagnostics, dtype=torch.float64)
+        self.diagnostics = [total + new for total, new in zip(self.diagnostics, diagnostics, strict=True)]
         self.norms.append(norm)
         self.examples += examples
 
@@ -34,14 +35,15 @@ class Interval:
         """Time spent on the run, earlier sittings included."""
         return self.earlier_seconds + time.monotonic() - self.began
 
-    def close(self, over_processes: Callable[[Tensor], Tensor]) -> dict[str, float]:
-        """The means since the last call, and a new start; `over_processes` sums a tensor over all of them."""
+    def close(self, device: torch.device, over_processes: Callable[[Tensor], Tensor]) -> dict[str, float]:
+        """The means since the last call, and a new start; `over_processes` sums a tensor on the device over all."""
         seconds = time.monotonic() - self.mark
+        sums = torch.tensor(self.diagnostics, dtype=widest_float(device), device=device)
         values = {
             "loss": mean(self.losses),
             "gradient_norm": mean(self.norms),
             "examples_per_second": self.examples / seconds,
-            **means(Diagnostics(*over_processes(self.diagnostics).tolist())),
+            **means(Diagnostics(*over_processes(sums).tolist())),
         }
         self.restart()
         return values

@@ -261,7 +261,7 @@ class Trainer:
         return loss if count > 0 else loss * torch.nan, norm, diagnostics, examples
 
     def log(self, interval: Interval) -> None:
-        values = interval.close(lambda sums: self.accelerator.reduce(sums.to(self.accelerator.device), "sum"))
+        values = interval.close(self.accelerator.device, lambda sums: self.accelerator.reduce(sums, "sum"))
         rate = learning_rate(self.progress.step - 1 - self.leg.first_step, self.leg.steps, self.leg.optimizer)
         epoch = self.progress.step / self.stream.steps_per_epoch
         self.monitor.update(self.progress, values["loss"], values["examples_per_second"])
