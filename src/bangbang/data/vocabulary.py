@@ -102,11 +102,6 @@ class Vocabulary:
         """The tokens themselves, by id."""
         return [self.token(index) for index in range(len(self))]
 
-    def normalise(self, text: str) -> str:
-        """The text as `encode` sees it: lower case, if the vocabulary says so."""
-        normalizer = self._tokenizer.normalizer
-        return text if normalizer is None else str(normalizer.normalize_str(text))
-
 
 def check_size(config: VocabularyConfig) -> None:
     """Room for the special tokens, and a word or all bytes."""

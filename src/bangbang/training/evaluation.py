@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bangbang.config import DecodingConfig
 from bangbang.data import Split, Vocabulary, spread
-from bangbang.decoding import generate
+from bangbang.decoding import decoding_device, generate
 from bangbang.models import SequenceModel
 from bangbang.training.run import Run
 
@@ -60,11 +60,11 @@ def decode_run(
     seed: int = 1,
     done: Callable[[int], object] = lambda lines: None,
 ) -> Decoded:
-    """The outputs of a run's checkpoint for a split, which may be another corpus's."""
-    data = run.config.data
+    """The outputs of a run's checkpoint for a split, which may be another corpus's; on the machine's accelerator."""
+    data, device = run.config.data, decoding_device()
     lengths = data.max_source_length, data.max_target_length
-    model = run.load_model(checkpoint)
-    return decode_split(model, run.vocabulary, split, decoding, *lengths, limit, seed, done=done)
+    model = run.load_model(checkpoint, device)
+    return decode_split(model, run.vocabulary, split, decoding, *lengths, limit, seed, device, done)
 
 
 def lead_words(sources: Sequence[str], count: int) -> list[str]:
