@@ -215,7 +215,8 @@ def test_bad_datasets_folders_and_names(tmp_path: Path, capsys: pytest.CaptureFi
     (folder / "dataset_dict.json").write_text("{")
     assert "not readable as a datasets folder" in refused([str(folder)], capsys)
     assert "./none: no such file or folder" in refused(["./none"], capsys)
-    assert "none.jsonl: no such file or folder" in refused(["none.jsonl"], capsys)
+    for name in ("none.jsonl", "none.txt", "none.src"):
+        assert f"{name}: no such file or folder" in refused([name], capsys)
 
 
 BAD_OPTIONS = {

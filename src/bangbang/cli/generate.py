@@ -91,7 +91,7 @@ def read_lines() -> Iterator[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from bangbang.decoding import generate
+    from bangbang.decoding import decoding_device, generate
     from bangbang.errors import InputError
     from bangbang.training import Run
 
@@ -107,13 +107,11 @@ def run(arguments: argparse.Namespace) -> int:
     if run_folder.task.reads != "tokens":
         raise InputError(f"{run_folder.folder}: reads images, not text: add --image FILE")
     decoding = decoding_config(run_folder.config.decoding, arguments)
-    model, data = run_folder.load_model(arguments.checkpoint), run_folder.config.data
-    number = 0
+    device, data, number = decoding_device(), run_folder.config.data, 0
+    model, length = run_folder.load_model(arguments.checkpoint, device), data.max_target_length
     for lines in windows(read_lines(), LINES_AT_ONCE):
         ids = run_folder.encode_sources(lines)
-        found = generate(
-            model, ids, decoding, data.max_target_length, arguments.nbest, arguments.seed, first_line=number
-        )
+        found = generate(model, ids, decoding, length, arguments.nbest, arguments.seed, number, device)
         for line, hypotheses in zip(lines, found, strict=True):
             number += 1
             texts = [run_folder.vocabulary.decode(each.tokens) if line.strip() else "" for each in hypotheses]

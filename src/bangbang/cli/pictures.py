@@ -120,16 +120,17 @@ def caption(run: "Run", pictures: Sequence[Picture], arguments: argparse.Namespa
     import torch
 
     from bangbang.cli.generate import decoding_config
-    from bangbang.decoding import generate
+    from bangbang.decoding import decoding_device, generate
 
     name = encoder_name(run, arguments.encoder)
     features = torch.stack([picture.features[name] for picture in pictures])  # [N, F]
-    model = run.load_model(arguments.checkpoint)
+    device = decoding_device()
+    model = run.load_model(arguments.checkpoint, device)
     size = (run.image_features or {})["size"]
     if features.shape[1] != size:
         raise InputError(f"{run.folder}: reads {size} features, but {name} gives {features.shape[1]}")
     decoding, length = decoding_config(run.config.decoding, arguments), run.config.data.max_target_length
-    found = generate(model, features, decoding, length, arguments.nbest, arguments.seed)
+    found = generate(model, features, decoding, length, arguments.nbest, arguments.seed, device=device)
     return [Said(each, [run.vocabulary.decode(one.tokens) for one in each]) for each in found]
 
 

@@ -10,7 +10,7 @@ from bangbang.corpora.tabular import Row, check_fields, pairs
 from bangbang.errors import InputError
 
 SPLIT_NAMES = {"train": ("train",), "valid": ("validation", "valid", "dev", "val"), "test": ("test",)}
-
+# what looks like a file's name is none of a data set
 FILE_ENDINGS = (".jsonl", ".csv", ".parquet", ".toml", ".json", ".txt", ".src", ".tgt")
 
 
@@ -31,14 +31,7 @@ def folder_reader(folder: Path, data: Files) -> Reader:
 def named_reader(data: Files) -> Reader:
     """`owner/name`, or `owner/name:config` where the data set has several."""
     name, _, config = data.corpus.partition(":")
-    if name.startswith((".", "/", "~")) or Path(name).suffix in (
-        ".jsonl",
-        ".csv",
-        ".parquet",
-        ".toml",
-        ".json",
-        ".txt",
-    ):
+    if name.startswith((".", "/", "~")) or Path(name).suffix in FILE_ENDINGS:
         raise InputError(f"{data.corpus}: no such file or folder")
     from datasets import load_dataset
 

@@ -108,11 +108,6 @@ class Vocabulary:
         pieces = (bytes(values[letter] for letter in token) for token in tokens[len(SYMBOLS) :])
         return [*SYMBOLS, *(piece.decode("utf-8", "surrogateescape") for piece in pieces)]
 
-    def normalise(self, text: str) -> str:
-        """The text as `encode` sees it: lower case, if the vocabulary says so."""
-        normalizer = self._tokenizer.normalizer
-        return text if normalizer is None else str(normalizer.normalize_str(text))
-
 
 def check_size(config: TrainedVocabulary) -> None:
     """Room for the special tokens, and a word or all bytes."""

@@ -24,9 +24,10 @@ class Recording:
         """After each token: R(z_{1:t} | y) of the main reward."""
 
     def increments(self) -> Increments:
-        self.parts_at.append([part.increments() for part in self.state.parts])
-        self.increments_at.append(self.state.increments())
-        return self.increments_at[-1]
+        self.parts_at.append([on_cpu(part.increments()) for part in self.state.parts])
+        given = self.state.increments()
+        self.increments_at.append(on_cpu(given))
+        return given
 
     def advance(self, tokens: Tensor) -> None:
         self.state.advance(tokens)
@@ -52,3 +53,7 @@ class Recording:
         asked = torch.tensor([[token]])
         given = (float(look_up(each, asked)) for each in self.parts_at[t])
         return {name: weight * value for name, weight, value in zip(self.names, self.weights, given, strict=True)}
+
+
+def on_cpu(increments: Increments) -> Increments:
+    return Increments(*(field.cpu() for field in increments))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bangbang.config import Leg
-from bangbang.decoding import generate
+from bangbang.decoding import decoding_device, generate
 from bangbang.decoding.generation import collate
 from bangbang.errors import InputError
 from bangbang.explanation.example import Example
@@ -48,10 +48,12 @@ class Subject:
     def of(cls, run: Run, example: Example, checkpoint: str = "best") -> "Subject":
         """What is over the model's lengths is cut, as in training."""
         ids = reference_ids(run, example.references)
-        folder, model = run.checkpoint(checkpoint), run.load_model(checkpoint)
+        device, folder = decoding_device(), run.checkpoint(checkpoint)
         step = read_progress(folder).step
         leg = run.config.leg_at(max(0, step - 1))
-        (best, *_), *_ = generate(model, example.inputs, run.config.decoding, run.config.data.max_target_length)
+        model, length = run.load_model(checkpoint, device), run.config.data.max_target_length
+        (best, *_), *_ = generate(model, example.inputs, run.config.decoding, length, device=device)
+        source, source_length = collate(example.inputs, [0])
         return cls(
             run,
             folder.name,
@@ -60,11 +62,16 @@ class Subject:
             example.source,
             example.references[0],
             run.vocabulary.decode(best.tokens),
-            InputDecoder(model, model.encode(*collate(example.inputs, [0]))),
-            torch.tensor(ids[:1]),
-            pad_references(ids),
+            InputDecoder(model, model.encode(source.to(device), source_length.to(device))),
+            torch.tensor(ids[:1], device=device),
+            pad_references(ids).to(device),
             run_reward(run, leg.reward, lambda: run.corpus().split("train")),
         )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model and the references are."""
+        return self.y.device
 
     @property
     def max_length(self) -> int:
@@ -98,7 +105,7 @@ class Subject:
         read = torch.cat((torch.full_like(targets[:, :1], BOS), targets[:, :-1]), 1)
         features = self.decoder.repeat(len(targets)).unroll(read)  # [N, T, D]
         written = targets != PAD
-        each = torch.zeros(targets.shape)
+        each = torch.zeros(targets.shape, device=targets.device)
         each[written] = self.decoder.head.log_prob(features[written], targets[written])
         return each.sum(1)
 

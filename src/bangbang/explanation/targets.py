@@ -78,7 +78,7 @@ def reward_samples(subject: Subject, config: Raml, samples: int, generator: torc
 def sampled(subject: Subject, settings: Sampling, samples: int, generator: torch.Generator) -> Tensor:
     """Targets by forward-pass sampling. [N, T]"""
     length, references = subject.max_length, subject.references
-    coins, chances = torch.rand(2, samples, length, generator=generator)
+    coins, chances = torch.rand(2, samples, length, generator=generator).to(subject.device)
     sample = draw(
         subject.decoder.repeat(samples).rollout(length),
         subject.decoder.head,
@@ -95,6 +95,7 @@ def count_up(subject: Subject, method: str, about: str, drawn: Tensor) -> Target
     counts = Counter(tuple(token for token in row if token != PAD) for row in drawn.tolist())
     unique = sorted(counts, key=lambda tokens: (-counts[tokens], tokens))
     rows = torch.nn.utils.rnn.pad_sequence([torch.tensor(tokens) for tokens in unique], True, PAD)  # [U, T]
+    rows = rows.to(subject.device)
     scored = zip(unique, subject.rewards(rows).tolist(), subject.log_probabilities(rows).tolist(), strict=True)
     found = [
         Target(subject.text(list(tokens)), counts[tokens], reward, log_p, tokens[-1] == EOS)

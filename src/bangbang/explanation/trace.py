@@ -84,7 +84,7 @@ class Trace(NamedTuple):
 def trace(subject: Subject, settings: Sampling, seed: int = 1) -> Trace:
     """Draw one target and tell how."""
     length, generator = subject.max_length, torch.Generator().manual_seed(seed)
-    coins, chances = torch.rand(2, 1, length, generator=generator)
+    coins, chances = torch.rand(2, 1, length, generator=generator).to(subject.device)
     recording, guides = Recording(subject.reward, subject.references), Guides.of(subject.references, settings)
     sample = draw(
         subject.decoder.rollout(length),
@@ -95,9 +95,10 @@ def trace(subject: Subject, settings: Sampling, seed: int = 1) -> Trace:
         settings.rules,
         *guides,
     )
-    z = sample.tokens[0][sample.tokens[0] != PAD]  # [T]
+    # from here on it is read number by number, on the CPU
+    tokens, driven, tied = (field[0].cpu() for field in (sample.tokens, sample.driven, sample.tied))
+    z = tokens[tokens != PAD]  # [T]
     log_p = all_log_probabilities(subject, z)  # [T, V]
-    driven, tied = sample.driven[0], sample.tied[0]
     teller = Teller(subject, settings.rules, recording, None if guides.ends is None else int(guides.ends))
     steps = [teller.step(t, int(z[t]), log_p[t], bool(driven[t]), bool(tied[t])) for t in range(len(z))]
     own = log_p.gather(1, z.unsqueeze(1)).squeeze(1)
@@ -116,8 +117,8 @@ def trace(subject: Subject, settings: Sampling, seed: int = 1) -> Trace:
 
 def all_log_probabilities(subject: Subject, z: Tensor) -> Tensor:
     """log p(v | x, z_{1:t-1}) of every token v after every prefix of z. [T, V]"""
-    read = torch.cat((torch.tensor([BOS]), z[:-1])).unsqueeze(0)
-    return subject.decoder.head.logits(subject.decoder.unroll(read)[0]).log_softmax(1)
+    read = torch.cat((torch.tensor([BOS]), z[:-1])).unsqueeze(0).to(subject.device)
+    return subject.decoder.head.logits(subject.decoder.unroll(read)[0]).log_softmax(1).cpu()
 
 
 def proposal(log_p: Tensor, delta_r: Tensor, best: Tensor, z_t: int, driven: bool, rules: Rules) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 
 from bangbang.contracts import Model
 from bangbang.data import Split
-from bangbang.decoding import generate
+from bangbang.decoding import decoding_device, generate
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.training.run import Run
 
@@ -53,5 +53,6 @@ def decode_run(
     seed: int = 1,
     done: Callable[[int], object] = lambda lines: None,
 ) -> Decoded:
-    """The outputs of a run's checkpoint for a split, which may be another corpus's."""
-    return decode_split(run, run.load_model(checkpoint), split, decoding, limit, seed, done=done)
+    """The outputs of a run's checkpoint for a split, which may be another corpus's; on the machine's accelerator."""
+    device = decoding_device()
+    return decode_split(run, run.load_model(checkpoint, device), split, decoding, limit, seed, device, done)

@@ -190,10 +190,10 @@ class Run:
         if origin.get("vocabulary") != self.vocabulary.fingerprint:
             raise InputError(f"{found}: was made with another vocabulary than {self.folder / 'vocabulary.json'}")
 
-    def load_model(self, which: str = "best") -> Generator[Any]:
+    def load_model(self, which: str = "best", device: torch.device | str = "cpu") -> Generator[Any]:
         found, state = self.choose(which)
         self.check_vocabulary(found, state.origin)
         checkpoint.check_model(found, self.outline())  # before there is memory for it
         model = self.build_model()
         checkpoint.load_model(found, model)
-        return model.eval()
+        return model.to(device).eval()
