@@ -56,4 +56,7 @@ class Recording:
 
 
 def on_cpu(increments: Increments) -> Increments:
-    return Increments(*(field.cpu() for field in increments))
+    tokens, values, rest, *penalties = increments
+    return Increments(
+        tokens.cpu(), values.cpu(), rest.cpu(), *(None if part is None else part.cpu() for part in penalties)
+    )
