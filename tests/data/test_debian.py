@@ -11,10 +11,11 @@ import lz4.frame
 import pytest
 
 from bangbang.cli.main import main
+from bangbang.corpora import debian
 from bangbang.corpora.families import normalised, opening
 from bangbang.corpora.pairs import Ledger, Pair
 from bangbang.corpora.settings import Debian
-from bangbang.data import Corpus, debian
+from bangbang.data import Corpus
 from bangbang.data.sides import Sides
 
 Prepared = Callable[..., Corpus]

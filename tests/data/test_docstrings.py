@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from bangbang.cli.main import main
+from bangbang.corpora import docstrings
 from bangbang.corpora.definitions import Documented, documented, identifier_words
 from bangbang.corpora.families import normalised, opening
 from bangbang.corpora.pairs import Ledger, Pair
 from bangbang.corpora.prose import clean, prose
 from bangbang.corpora.settings import Docstrings
-from bangbang.data import Corpus, docstrings
+from bangbang.data import Corpus
 from bangbang.data.sides import Sides
 
 Prepared = Callable[..., Corpus]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenizers.normalizers import Lowercase
 
 from bangbang.data import Vocabulary
-from bangbang.data.settings import Words
+from bangbang.data.settings import BytePairs, Words
 from bangbang.errors import InputError
 from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 
@@ -20,8 +20,11 @@ PLAIN = st.text(st.characters(exclude_categories=("Cs",)), max_size=40).filter(
 quick = settings(derandomize=True, max_examples=150, deadline=None)
 
 
-def trained(**options: object) -> Vocabulary:
-    return Vocabulary.train(TEXTS, Words(**options))  # type: ignore[arg-type]
+KINDS = {"word": Words, "bpe": BytePairs}
+
+
+def trained(kind: str = "word", **options: object) -> Vocabulary:
+    return Vocabulary.train(TEXTS, KINDS[kind](**options))  # type: ignore[arg-type]
 
 
 PIECES_OF_BYTES = trained(kind="bpe", size=300, lowercase=False)
@@ -79,7 +82,7 @@ def test_words_are_parted_from_punctuation_only_if_asked() -> None:
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_symbols_written_out_are_unknown(kind: str, split: str, symbol: str) -> None:
     text = f"the cat {symbol} the {symbol.upper()} mat"
-    vocabulary = Vocabulary.train([*TEXTS, text, text, text], Words(kind=kind, split=split, size=300))  # type: ignore[arg-type]
+    vocabulary = Vocabulary.train([*TEXTS, text, text, text], KINDS[kind](split=split, size=300))  # type: ignore[call-arg]
     assert [vocabulary.token(index) for index in range(4)] == list(SYMBOLS)
     ids = vocabulary.encode(text)
     assert not {PAD, BOS, EOS}.intersection(ids)

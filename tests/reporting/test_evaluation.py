@@ -6,38 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bangbang.reporting.task_metric import CaptionMetric, HeadlineMetric
-from bangbang.training.scoring import CAPTIONS, HEADLINES, RESAMPLING
 from safetensors.torch import load_file, save_file
 
 from bangbang.errors import InputError
-from bangbang.metrics import estimates
 from bangbang.metrics.metric import Array
 from bangbang.reporting import Evaluation, LabelledRun, evaluate
 from bangbang.reporting import evaluation as module
 from bangbang.training import Run
 from bangbang.training.checkpoint import checksum
-
-OUTPUTS = ["a small clock", "", "a dog runs on the grass", "fast fast editor for phones"]
-REFERENCES = [
-    ["a small quiet clock", "the clock"],
-    ["a cat"],
-    ["a dog runs on grass", "dog on the grass"],
-    ["fast editor"],
-]
-
-
-@pytest.mark.parametrize(("metric", "scorer"), [(HeadlineMetric(), HEADLINES), (CaptionMetric(), CAPTIONS)])
-def test_statistics_give_the_scores_of_training(metric: HeadlineMetric | CaptionMetric, scorer: type) -> None:
-    statistics = metric.statistics(OUTPUTS, REFERENCES)
-    own = dict(zip(metric.names, estimates(metric, statistics, RESAMPLING), strict=True))
-    theirs = scorer.with_errors(OUTPUTS, REFERENCES)  # type: ignore[attr-defined]
-    assert own.keys() == theirs.keys()
-    for name, estimate in own.items():
-        assert estimate == pytest.approx(theirs[name], rel=1e-9, abs=1e-9), name
-    alone = metric.statistics(OUTPUTS[2:3], REFERENCES[2:3])
-    if isinstance(metric, HeadlineMetric):
-        assert metric.per_example(statistics)[2] == pytest.approx(metric.aggregate(alone.sum(axis=0), 1))
 
 
 @pytest.fixture

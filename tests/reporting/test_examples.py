@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bangbang.reporting.task_metric import HeadlineMetric
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +13,10 @@ from bangbang.reporting import Evaluation, LabelledRun, examples
 from bangbang.reporting.evaluation import scored
 from bangbang.reporting.examples import browser_record, dup_record, evenly, telling
 from bangbang.reporting.rows import Group
+from bangbang.tasks import HeadlineTask
+from bangbang.tasks.settings import Headlines
 
-METRIC = HeadlineMetric()
+METRIC = HeadlineTask(Headlines()).metric
 REFERENCES = [["quick brown fox"], ["lazy dog"], ["red hen house"], ["old cat"]]
 BEFORE = ["quick quick brown", "lazy dog", "red red red", "cat cat"]
 AFTER = ["quick brown fox", "lazy dog", "red", "cat"]

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bangbang.reporting.task_metric import CaptionMetric, HeadlineMetric
-from bangbang.training.scoring import HEADLINE_ROUGE, RESAMPLING
 from rich.console import Console
 
 from bangbang.errors import InputError
-from bangbang.metrics import compare
+from bangbang.metrics import Rouge, compare
 from bangbang.reporting import LabelledRun, Results, evaluate, report, table
 from bangbang.reporting.evaluation import Outputs, outputs_of
 from bangbang.reporting.rows import check_comparable, side_of, statistics_of
 from bangbang.reporting.terminal import difference as difference_cell
+from bangbang.tasks import RESAMPLING, CaptionTask, HeadlineTask
+from bangbang.tasks.settings import Captions, Headlines
 
 Reported = tuple[Results, Path]
 
@@ -45,7 +45,9 @@ def test_differences_are_those_of_compare(labelled_runs: list[LabelledRun], repo
     ours, theirs = (evaluate(next(run for run in labelled_runs if run.label == label)) for label in ("SPG 0.6", "RAML"))
     texts = ours.with_dup.texts, theirs.with_dup.texts
     found = reported[0].row("SPG 0.6").with_dup.against["RAML"]
-    for name, expected in compare(HEADLINE_ROUGE, *texts, ours.references, RESAMPLING).scores.items():
+    for name, expected in compare(
+        Rouge(metrics=("rouge-1", "rouge-2", "rouge-l")), *texts, ours.references, RESAMPLING
+    ).scores.items():
         if name.endswith(".f1"):
             difference = found[name.removesuffix(".f1")]
             bars = difference.value, difference.standard_error, difference.low, difference.high
@@ -56,7 +58,7 @@ def test_differences_are_those_of_compare(labelled_runs: list[LabelledRun], repo
 
 def test_the_test_is_paired_and_sees_the_mean_over_seeds() -> None:
     """Examples differ much, a row and its baseline by half a point in every one, once seeds are averaged."""
-    generator, metric = np.random.default_rng(3), HeadlineMetric()
+    generator, metric = np.random.default_rng(3), HeadlineTask(Headlines()).metric
     level, noise = generator.uniform(0, 100, (60, 3)), generator.normal(0, 5, (60, 3))
     seeds = [level + 0.5 + noise, level + 0.5 - noise]
     outputs = [outputs_of(metric, ["a b"] * 60, statistics) for statistics in seeds]
@@ -70,7 +72,7 @@ def test_the_test_is_paired_and_sees_the_mean_over_seeds() -> None:
 
 def test_a_difference_is_that_of_the_scores_shown() -> None:
     """Of BLEU too, which is no mean over examples; its error bars are those of the scores shown, resampled."""
-    generator, metric = np.random.default_rng(5), CaptionMetric()
+    generator, metric = np.random.default_rng(5), CaptionTask(Captions()).metric
     references = [[f"a dog runs over the green field number {number}"] for number in range(12)]
 
     def row(seeds: int, share: float) -> list[Outputs]:

@@ -8,6 +8,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from bangbang.contracts import RewardInputs
 from bangbang.rewards import (
     Bleu,
     CiderD,
@@ -44,6 +45,7 @@ def best(score: Callable[[Tokens, Tokens], float]) -> Scorer:
 
 TRAINING = [[["a", "ab", "a"], ["street"]], [["a", "street", "on"]], [["on", "a", "ab"]], [["ba", "a", "ab", "a"]]]
 FREQUENCY = DocumentFrequency.count(TRAINING)
+INPUTS = RewardInputs(TEXTS, " ", lambda: TRAINING)  # what a reward's settings are built with
 
 
 def idf(gram: tuple[int, ...]) -> float:

@@ -5,13 +5,13 @@ import torch
 from hypothesis import given, settings
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from bangbang import registry
 from bangbang.errors import InputError
 from bangbang.rewards import Bounds, CiderD, Dup, EditDistance, Eos, Metric, RewardState, RougeN, Sum, adapted
-from bangbang.rewards import build_reward as build
 from bangbang.rewards import references as references_module
-from bangbang.rewards.settings import RougeNSettings
+from bangbang.rewards.settings import RewardSettings
 from bangbang.symbols import EOS
-from tests.rewards.cases import CASES, FREQUENCY, TEXTS, Case, batch, ended, one_or_several, outputs
+from tests.rewards.cases import CASES, FREQUENCY, INPUTS, TEXTS, Case, batch, ended, one_or_several, outputs
 from tests.rewards.test_sums import Vowels
 
 MAIN = [case for case in CASES if not isinstance(case.reward, Sum)]
@@ -44,7 +44,9 @@ def test_the_loss_weight_is_the_share_of_the_bounds(case: Case, references: list
 @few
 @given(references=one_or_several, z=outputs)
 def test_rewards_of_the_config_weigh_between_0_and_1(kind: str, references: list[list[int]], z: list[int]) -> None:
-    reward = build(RougeNSettings(kind=kind), TEXTS, lambda: FREQUENCY)  # type: ignore[arg-type]
+    settings = registry.find("rewards", kind, "here")()
+    assert isinstance(settings, RewardSettings)
+    reward = settings.build(INPUTS)
     assert 0 <= after(reward, references, z).loss_weight().item() <= 1
     value = after(reward, references, z).main_value().item()
     assert value <= (10 if kind == "cider-d" else 1) + 1e-6

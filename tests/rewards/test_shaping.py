@@ -18,7 +18,6 @@ from bangbang.rewards import (
     RougeN,
     Sum,
     arg_max_set,
-    build_reward,
     dense,
 )
 from bangbang.rewards.settings import CiderDSettings
@@ -27,6 +26,7 @@ from bangbang.symbols import BOS, EOS, PAD
 from tests.oracles import reward_scores as literal
 from tests.rewards.cases import (
     FREQUENCY,
+    INPUTS,
     TEXTS,
     Scorer,
     V,
@@ -119,8 +119,8 @@ def test_targets_of_the_reward_alone_neither_end_early_nor_stutter(name: str, y:
 def test_a_shaped_cider_d_of_the_config_does_not_end_early() -> None:
     """ "on a street": its score is so high after "street" that `</s>` would be worth more than a weight of 1."""
     y = [TEXTS.index(word) for word in ("street", "ba", "x", "on", "ab")]
-    reward = build_reward(CiderDSettings(max_n=4), TEXTS, lambda: FREQUENCY)
-    unshaped = build_reward(CiderDSettings(max_n=4, dup=0, eos=0), TEXTS, lambda: FREQUENCY)
+    reward = CiderDSettings(max_n=4).build(INPUTS)
+    unshaped = CiderDSettings(max_n=4, dup=0, eos=0).build(INPUTS)
     started = [TEXTS.index("on"), TEXTS.index("ab")]
     states = [each.start(batch([[y]])) for each in (reward, unshaped)]
     for state in states:

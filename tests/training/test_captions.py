@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bangbang.training.scoring import CAPTIONS
 from safetensors.torch import load_file
 
 from bangbang import config as configs
@@ -17,6 +16,7 @@ from bangbang.decoding import generate
 from bangbang.errors import InputError
 from bangbang.objectives.settings import Mle
 from bangbang.rewards import RougeN
+from bangbang.tasks import quick
 from bangbang.training import Run, checkpoint, train
 from bangbang.training.learner import Learner
 
@@ -32,7 +32,8 @@ def test_it_learns_to_look_at_the_image(shapes_run: Path) -> None:
 
     def score(images: torch.Tensor) -> float:
         found = generate(model, images, run.config.decoding, 15)
-        return CAPTIONS.quick([run.vocabulary.decode(best[0].tokens) for best in found], references)["cider-d"]
+        outputs = [run.vocabulary.decode(best[0].tokens) for best in found]
+        return quick(run.task.metric, outputs, references)["cider-d"]
 
     def surprise(batch: Batch) -> float:
         """-log p of a token of the captions; steadier than scores of forty outputs."""

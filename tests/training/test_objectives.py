@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from bangbang.objectives.objective import p_drop_at
 
 from bangbang.cli.main import main
 from bangbang.data import Batch
-from bangbang.models import AttentionGru, InputDecoder
+from bangbang.models import AttentionGru
 from bangbang.models.settings import AttentionGruSettings
 from bangbang.objectives import token_losses
 from bangbang.objectives.settings import BangBang
@@ -116,7 +115,7 @@ def test_a_start_from_another_model_or_no_run_is_an_error(
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("objective.kind=spg", "for spg finite"),
+        ("objective.reward_weight=inf", "reward_weight must be at least 0 and finite"),
         ("objective.p_drop=1.5", "p_drop must be between 0 and 1"),
         ("objective.baseline=others", "samples must be at least 1, 2 with a baseline"),
         ("reward.kind=meteor", "is not one of"),
@@ -133,8 +132,8 @@ def test_bad_settings_are_named(
 
 def test_p_drop_waits_and_rises() -> None:
     config = BangBang(p_drop=0.4, p_drop_delay=10, p_drop_rise=20)
-    assert [p_drop_at(config, step) for step in (0, 9, 10, 20, 30, 99)] == pytest.approx([0, 0, 0, 0.2, 0.4, 0.4])
-    assert p_drop_at(BangBang(p_drop=0.4), 0) == 0.4
+    assert [config.p_drop_at(step) for step in (0, 9, 10, 20, 30, 99)] == pytest.approx([0, 0, 0, 0.2, 0.4, 0.4])
+    assert BangBang(p_drop=0.4).p_drop_at(0) == 0.4
 
 
 def test_examples_without_a_known_word_are_left_out() -> None:
@@ -144,11 +143,36 @@ def test_examples_without_a_known_word_are_left_out() -> None:
     target = torch.tensor([[5, 6, EOS], [UNK, EOS, PAD], [7, EOS, PAD]])
     source, length = torch.randint(4, 12, (3, 4)), torch.tensor([4, 3, 2])
     batch = Batch(source, length, target, (target != PAD).sum(1), target.unsqueeze(1))
-    _, counts = learner(batch, 0, torch.Generator().manual_seed(0))
+    *_, counts = learner(batch, 0, torch.Generator().manual_seed(0))
     assert counts.samples == 2 and counts.reference_tokens == 5
     alone = Batch(*(field[1:2] for field in batch))
-    losses, counts = learner(alone, 0, torch.Generator().manual_seed(0))
-    assert counts.samples == 1 and counts.rewarded == 0 and len(losses) == 2  # maximum likelihood steps in
+    losses, divisor, counts = learner(alone, 0, torch.Generator().manual_seed(0))
+    assert counts.samples == 0 and len(losses) == 0 and divisor == 0
+    losses.sum().backward()  # other processes may have something to learn, and wait for all gradients
+    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in model.parameters())
+
+
+def test_a_batch_without_a_known_word_changes_nothing(tiny_config: Path, tmp_path: Path) -> None:
+    """With AdamW, whose momentum and weight decay would change weights without a gradient."""
+    unknown = ["vocabulary.min_count=1000", "objective.kind=bbspg", "optimizer.weight_decay=0.5"]
+    folder = trained(tiny_config, tmp_path / "run", *unknown, "training.max_steps=3", "training.validate_every=1")
+    run = Run.open(folder)
+    before, after = (run.load_model(step).state_dict() for step in ("2", "3"))
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").open()]
+    assert [line["loss"] for line in lines if line["kind"] == "train"] == [0.0] and lines[-1]["step"] == 3
+
+
+@pytest.mark.parametrize(("normalizer", "expected"), [("positions", None), ("sequences", 6), ("constant", 36)])
+def test_an_objective_says_what_its_losses_are_divided_by(normalizer: str, expected: int | None) -> None:
+    torch.manual_seed(0)
+    model = AttentionGru(12, AttentionGruSettings(layers=1, units=8, dropout=0.0))
+    target = torch.tensor([[5, 6, EOS], [8, 9, EOS], [7, EOS, PAD]])
+    batch = Batch(torch.randint(4, 12, (3, 4)), torch.full((3,), 4), target, torch.tensor([3, 3, 2]), target[:, None])
+    settings = Pg(samples=2, normalizer=normalizer)  # type: ignore[arg-type]
+    losses, divisor, _ = Learner(model, settings.build(lambda: RougeN(3), 6))(batch, 0, torch.Generator())
+    assert divisor == (len(losses) if expected is None else expected)
+    assert Pg().normalizer == "constant" and BangBang().normalizer == Mle().normalizer == "positions"
 
 
 def test_all_references_reach_the_reward() -> None:
@@ -162,10 +186,8 @@ def test_all_references_reach_the_reward() -> None:
     seen = []
     for references in (target.unsqueeze(1), torch.stack((target, other), 1)):
         batch = Batch(source, length, target, torch.full((50,), 3), references)
-        decoder = InputDecoder(model, model.encode(batch.source, batch.source_length))
-        several = references if references.shape[1] > 1 else target
-        proposal = learner.objective(decoder, several, 0, torch.Generator().manual_seed(0))
-        losses, _ = learner(batch, 0, torch.Generator().manual_seed(0))
+        proposal = learner.objective.propose(model, batch, 0, torch.Generator().manual_seed(0))
+        losses, *_ = learner(batch, 0, torch.Generator().manual_seed(0))
         torch.testing.assert_close(losses, token_losses(model.head, proposal))
         seen.append(set(proposal.tokens.tolist()))
     assert seen[0] == {5, 6, EOS} and 9 in seen[1]

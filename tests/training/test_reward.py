@@ -9,12 +9,13 @@ import torch
 from bangbang import config as configs
 from bangbang.corpora.settings import Files
 from bangbang.data import Split, Vocabulary
-from bangbang.data.settings import Words
+from bangbang.data.settings import BytePairs, Words
+from bangbang.rewards import DocumentFrequency
 from bangbang.rewards.settings import CiderDSettings
 from bangbang.symbols import EOS
 from bangbang.training import Run, train
 from bangbang.training import reward as module
-from bangbang.training.reward import document_frequency, run_reward
+from bangbang.training.reward import run_reward, training_references
 
 REFERENCES = [["red kite in the sky", "kite"], ["the red sky"], ["a kite"]]
 
@@ -34,20 +35,21 @@ SPLIT: Split = References()  # type: ignore[assignment]
 
 def run_of(tmp_path: Path, max_target_length: int, kind: str = "word") -> Run:
     texts = [text for several in REFERENCES for text in several]
-    vocabulary = Words(kind=kind, size=300)  # type: ignore[arg-type]
+    vocabulary = Words(size=300) if kind == "word" else BytePairs(size=300)
     config = replace(configs.Config(), data=Files(max_target_length=max_target_length), reward=CiderDSettings())
     return Run(tmp_path, replace(config, vocabulary=vocabulary), Vocabulary.train(texts, vocabulary))
 
 
 def test_references_are_cut_before_they_are_counted(tmp_path: Path) -> None:
-    table = document_frequency(run_of(tmp_path, 3), SPLIT)
+    table = DocumentFrequency.count(training_references(run_of(tmp_path, 3), SPLIT))
     assert table.documents == 3
     assert table.counts == {
         ("red",): 2, ("kite",): 2, ("the",): 1, ("a",): 1, ("</s>",): 3,
         ("red", "kite"): 1, ("kite", "</s>"): 2, ("the", "red"): 1, ("red", "</s>"): 1, ("a", "kite"): 1,
         ("red", "kite", "</s>"): 1, ("the", "red", "</s>"): 1, ("a", "kite", "</s>"): 1,
     }  # fmt: skip
-    assert document_frequency(run_of(tmp_path, 30), SPLIT).counts["in", "the"] == 1
+    whole = DocumentFrequency.count(training_references(run_of(tmp_path, 30), SPLIT))
+    assert whole.counts["in", "the"] == 1
 
 
 @pytest.mark.parametrize("kind", ["word", "bpe"])
@@ -59,7 +61,7 @@ def test_nothing_is_counted_before_the_reward_begins(tmp_path: Path, kind: str) 
         return SPLIT
 
     run = run_of(tmp_path, 30, kind)
-    reward = run_reward(run, split)
+    reward = run_reward(run, run.config.reward, split)
     assert not asked
     y = torch.tensor([[*run.vocabulary.encode("red kite"), EOS]])
     for _ in range(2):
@@ -76,7 +78,7 @@ def test_maximum_likelihood_counts_no_n_grams(
     def fail(*_: object) -> None:
         raise AssertionError("counted")
 
-    monkeypatch.setattr(module, "document_frequency", fail)
+    monkeypatch.setattr(module, "training_references", fail)
     settings = ["training.max_steps=2", "training.validate_every=2", "reward.kind=cider-d"]
     train(configs.override(configs.read(tiny_config), settings), tmp_path / "run")
     with pytest.raises(AssertionError, match="counted"):
