@@ -38,5 +38,6 @@ def test_equals_linear(count: int, threads: int, library: str) -> None:
     torch.testing.assert_close(affine(rows, weight, bias, wide[:, :11]), expected)
     torch.testing.assert_close(wide[:, :11], expected)
     assert wide[:, 11:].isnan().all()
+    torch.testing.assert_close(affine(rows, weight, None, torch.full((count, 11), torch.nan)), rows @ weight.t())
     torch.testing.assert_close(add_product(wide[:, :11], rows, weight), expected + rows @ weight.t())
     assert wide[:, 11:].isnan().all()

@@ -14,7 +14,7 @@ from bangbang.symbols import BOS, EOS, PAD, UNK
 from tests.heads.test_sampling import chi_square_fits
 
 SIZE, FEATURES = 12, 3
-ENDS, UNKNOWN, FORBIDDEN = [7, 2], 5, [0, 11]
+ENDS, UNKNOWN, FORBIDDEN = [7, 2], 5, [1, 11]
 GONE = [*ENDS, UNKNOWN, *FORBIDDEN]  # foreign ids whose own id, + 4, is not in use
 
 
@@ -67,7 +67,7 @@ def test_draws_follow_the_foreign_softmax_with_offsets() -> None:
     head, feature = borrowed(), torch.randn(1, FEATURES, dtype=torch.float64)
     rows, log_p = feature.expand(40_000, -1), own_log_p(head, feature).detach()[0]
     assert chi_square_fits(head.sample(rows, torch.rand(40_000)), log_p.exp())
-    tokens, values = [EOS, 4 + 1, 4 + 3, PAD, BOS, 4 + UNKNOWN], [1.5, -torch.inf, 0.7, 0.0, 9.0, 9.0]
+    tokens, values = [EOS, 4 + 4, 4 + 3, PAD, BOS, 4 + UNKNOWN], [1.5, -torch.inf, 0.7, 0.0, 9.0, 9.0]
     offsets = Offsets(torch.tensor([tokens]).expand(40_000, -1), torch.tensor([values]).expand(40_000, -1))
     shifted = log_p.clone()
     shifted[tokens[:3]] += torch.tensor(values[:3])
@@ -79,7 +79,7 @@ def test_draws_follow_the_foreign_softmax_with_offsets() -> None:
 def test_gradients_reach_the_foreign_parameters(form: tuple[bool, float, float | None], sets: bool) -> None:
     head = borrowed(*form)
     features = torch.randn(3, FEATURES, dtype=torch.float64, requires_grad=True)
-    tokens = torch.tensor([[EOS, 8, PAD], [UNK, PAD, PAD], [5, 7, EOS]])
+    tokens = torch.tensor([[EOS, 8, PAD], [UNK, PAD, PAD], [4, 7, EOS]])
     c = torch.tensor([[0.5, -1.0, 0.0], [2.0, 0.0, 0.0], [1.0, 3.0, -0.5]], dtype=torch.float64)
     inputs = [features, *head.linear.parameters()]  # type: ignore[attr-defined]
     log_p = own_log_p(head, features)
