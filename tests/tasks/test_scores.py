@@ -76,7 +76,7 @@ def test_a_config_adds_metrics_by_name() -> None:
         assert scores[name] == estimates(alone, alone.statistics(OUTPUTS, REFERENCES), None)[0].value
     assert scores["rouge-l"] == quick(HEADLINES.metric, OUTPUTS, REFERENCES)["rouge-l"]
     assert (title("chrf"), title("something new")) == ("chrF", "something new")
-    with pytest.raises(InputError, match="task.metrics: 'blue' is not one of .* did you mean 'bleu'"):
+    with pytest.raises(InputError, match=r"task\.metrics: 'blue' is not one of .* did you mean 'bleu'"):
         task_of(configs.override(Config(), ['task.metrics=["blue"]']))
 
 

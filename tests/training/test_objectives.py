@@ -12,7 +12,7 @@ from bangbang.data import Batch
 from bangbang.models import AttentionGru
 from bangbang.models.settings import AttentionGruSettings
 from bangbang.objectives import token_losses
-from bangbang.objectives.settings import BangBang
+from bangbang.objectives.settings import BangBang, Mle, Pg
 from bangbang.rewards import Dup, Eos, RougeN, Sum
 from bangbang.symbols import EOS, PAD, UNK
 from bangbang.training import Run, checkpoint
