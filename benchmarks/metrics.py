@@ -110,8 +110,7 @@ def _cider_d(candidates: list[str], references: list[list[str]]) -> tuple[Work, 
         from pycocoevalcap.cider.cider import Cider
     except ImportError as error:
         raise InputError("this bench needs the package pycocoevalcap: pip install bangbang[peers]") from error
-    from bangbang.metrics.caption_grams import Captions
-    from bangbang.metrics.cider import cider_scores
+    from bangbang.metrics.cider import Captions, cider_scores
 
     def ours() -> object:
         captions = Captions(candidates, references)

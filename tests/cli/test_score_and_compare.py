@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from bangbang.cli.main import main
-from bangbang.cli.texts import read_lines
+from bangbang.cli.metric_options import read_lines
 
 HYP, REF, OTHER = "a man riding a wave\nthe cat sat\n\n", "a man rides a wave\nthe cat sat\nnobody\n", "x\ny\nz\n"
 

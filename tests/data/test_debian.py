@@ -12,8 +12,7 @@ import pytest
 
 from bangbang.cli.main import main
 from bangbang.corpora import debian
-from bangbang.corpora.families import normalised, opening
-from bangbang.corpora.pairs import Ledger, Pair
+from bangbang.corpora.pairs import Ledger, Pair, normalised, opening
 from bangbang.corpora.settings import Debian
 from bangbang.data import Corpus
 from bangbang.data.sides import Sides

@@ -10,10 +10,8 @@ import pytest
 
 from bangbang.cli.main import main
 from bangbang.corpora import docstrings
-from bangbang.corpora.definitions import Documented, documented, identifier_words
-from bangbang.corpora.families import normalised, opening
-from bangbang.corpora.pairs import Ledger, Pair
-from bangbang.corpora.prose import clean, prose
+from bangbang.corpora.docstrings import Documented, clean, documented, identifier_words, prose
+from bangbang.corpora.pairs import Ledger, Pair, normalised, opening
 from bangbang.corpora.settings import Docstrings
 from bangbang.data import Corpus
 from bangbang.data.sides import Sides

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bangbang.explanation import Subject
-from bangbang.explanation.example import validation_example
+from bangbang.explanation.subject import validation_example
 from bangbang.training import Run
 
 

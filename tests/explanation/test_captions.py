@@ -7,8 +7,8 @@ import pytest
 
 from bangbang.cli.main import main
 from bangbang.explanation import Subject, draw_targets, trace
-from bangbang.explanation.example import text_example, validation_example
-from bangbang.explanation.methods import Methods
+from bangbang.explanation.subject import text_example, validation_example
+from bangbang.explanation.targets import Methods
 from bangbang.objectives import Sampling
 from bangbang.objectives.settings import Mle
 from bangbang.training import Run

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from bangbang.explanation import Subject, draw_targets, trace
-from bangbang.explanation.methods import Methods, bang_bang
-from bangbang.explanation.page import page
-from bangbang.explanation.record import targets_record, trace_record
+from bangbang.explanation.page import page, targets_record, trace_record
 from bangbang.explanation.scatter import LOOKS, inline_svg, picture_bytes
-from bangbang.explanation.targets import Targets
+from bangbang.explanation.targets import Methods, Targets, bang_bang
 from bangbang.objectives.settings import Mle
 from tests.browser import Browser, needs_chromium
 

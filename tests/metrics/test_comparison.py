@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bangbang.errors import InputError
-from bangbang.metrics import Resampling, Rouge, SacreBleu, compare, comparison
-from bangbang.metrics.bootstrap import resampled_sums
-from bangbang.metrics.comparison import compare_statistics, p_text
+from bangbang.metrics import Resampling, Rouge, SacreBleu, compare, significance
+from bangbang.metrics.significance import compare_statistics, p_text, resampled_sums
 
 REFERENCES = [[f"w{i} x{i % 5} y{i % 7} z"] for i in range(60)]
 GOOD = [texts[0] for texts in REFERENCES]
@@ -179,9 +178,9 @@ def test_seeds_are_swapped_together(numbers):
         exact = np.mean(swapped[:, place] >= abs(score.difference.value) - 1e-12)
         assert 0.02 < exact < 0.98
         assert score.p_randomisation == pytest.approx(exact, abs=0.012)
-    (coins,) = comparison._coins(8, Resampling(50))
+    (coins,) = significance._coins(8, Resampling(50))
     literal = [literal_swaps(a, b, 2 * row - 1) for row in coins]
-    assert comparison._swapped_differences(Corpus(), a, b, Resampling(50)) == pytest.approx(np.array(literal))
+    assert significance._swapped_differences(Corpus(), a, b, Resampling(50)) == pytest.approx(np.array(literal))
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(2, 12), st.integers(0, 99))

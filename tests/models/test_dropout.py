@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from bangbang.models.dropout import Dropout
+from bangbang.models.layers import Dropout
 
 
 def test_share_dropped_and_mean_kept() -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from bangbang.models import AttentionGru, ShowAndTell
 from bangbang.models.attention_decoder import AttentionDecoder, Memory
 from bangbang.models.gru import BidirectionalGru
-from bangbang.models.known import known_linear
+from bangbang.models.layers import known_linear
 from bangbang.models.lstm import Lstm
 from bangbang.models.settings import AttentionGruSettings, ShowAndTellSettings
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bangbang.metrics.comparison import p_text
+from bangbang.metrics.significance import p_text
 from bangbang.reporting import Results, page
 from tests.browser import Browser, needs_chromium
 

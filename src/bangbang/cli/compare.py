@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from bangbang.cli.texts import read_aligned
+    from bangbang.cli.metric_options import read_aligned
     from bangbang.errors import InputError
 
     folders = [Path(name).is_dir() for name in (arguments.a, arguments.b)]
@@ -141,7 +141,7 @@ def _table(comparison: "Comparison", names: list[str], arguments: argparse.Names
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from bangbang.metrics.comparison import p_text
+    from bangbang.metrics.significance import p_text
 
     resamples = resampling_of(arguments).resamples
     title = f"{len(comparison.differences):,} examples; p by paired bootstrap and by approximate randomisation"

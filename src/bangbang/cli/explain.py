@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from bangbang.explanation import Subject
-    from bangbang.explanation.example import text_example, validation_example
+    from bangbang.explanation.subject import text_example, validation_example
     from bangbang.training import Run
 
     opened = Run.open(arguments.run_folder, arguments.cache)
@@ -87,9 +87,8 @@ def explain_trace(subject: "Subject", arguments: argparse.Namespace) -> tuple[di
     from rich.console import Console
 
     from bangbang.explanation import trace
-    from bangbang.explanation.methods import bang_bang
-    from bangbang.explanation.page import page
-    from bangbang.explanation.record import trace_record
+    from bangbang.explanation.page import page, trace_record
+    from bangbang.explanation.targets import bang_bang
     from bangbang.explanation.terminal import trace_table
 
     settings = bang_bang(subject.leg.objective, subject.step, arguments.p_drop)
@@ -101,8 +100,7 @@ def explain_trace(subject: "Subject", arguments: argparse.Namespace) -> tuple[di
 
 
 def explain_targets(subject: "Subject", arguments: argparse.Namespace) -> tuple[dict[str, Any], Any]:
-    from bangbang.explanation.page import page
-    from bangbang.explanation.record import targets_record
+    from bangbang.explanation.page import page, targets_record
     from bangbang.explanation.scatter import inline_svg, picture_bytes
     from bangbang.explanation.terminal import targets_table
 
@@ -121,7 +119,7 @@ def draw_with_progress(subject: "Subject", arguments: argparse.Namespace) -> lis
     from rich.progress import track
 
     from bangbang.explanation import draw_targets
-    from bangbang.explanation.methods import Methods
+    from bangbang.explanation.targets import Methods
 
     methods = Methods.of(subject.leg.objective, subject.step, arguments.p_drop, arguments.weight)
     drawing = draw_targets(subject, methods, arguments.samples, arguments.seed)

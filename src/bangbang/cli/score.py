@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from bangbang.cli.texts import read_aligned
+    from bangbang.cli.metric_options import read_aligned
     from bangbang.metrics import estimates
 
     metric, resampling = metric_of(arguments), resampling_of(arguments)

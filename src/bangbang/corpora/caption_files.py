@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bangbang.corpora.families import stable_hash
+from bangbang.corpora.pairs import stable_hash
 from bangbang.corpora.text_files import lines, open_binary
 from bangbang.errors import InputError
 

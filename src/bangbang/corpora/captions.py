@@ -13,8 +13,7 @@ from bangbang.corpora.caption_files import (
     read_json,
     token_album,
 )
-from bangbang.corpora.families import stable_hash
-from bangbang.corpora.pairs import Ledger, Pair, Reader, Section
+from bangbang.corpora.pairs import Ledger, Pair, Reader, Section, stable_hash
 from bangbang.corpora.text_files import identity
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable, image_names

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bangbang.corpora.families import UnionFind, normalised, opening, stable_hash
-from bangbang.corpora.pairs import Ledger, Pair, Reader
+from bangbang.corpora.pairs import Ledger, Pair, Reader, UnionFind, normalised, opening, stable_hash
 from bangbang.corpora.settings import Debian
 from bangbang.corpora.text_files import identity, lines
 from bangbang.errors import InputError

@@ -1,20 +1,140 @@
-"""The built-in corpus: docstrings of installed packages, name and body → one-line summary. Nothing is imported."""
+"""The built-in corpus: docstrings of installed packages, name and body → one-line summary. Nothing is imported.
 
+Files are parsed with `ast`. Of a docstring plain sentences are kept: markup is taken off, code, tables and parameter
+lists are left out.
+"""
+
+import ast
 import inspect
 import platform
+import re
 import sys
 import sysconfig
+import warnings
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bangbang.corpora.definitions import documented, identifier_words
-from bangbang.corpora.families import UnionFind, normalised, opening, stable_hash
-from bangbang.corpora.pairs import Ledger, Pair, Reader
-from bangbang.corpora.prose import clean, prose
+from bangbang.corpora.pairs import Ledger, Pair, Reader, UnionFind, normalised, opening, stable_hash
 from bangbang.corpora.settings import Docstrings
 from bangbang.errors import InputError
+
+INLINE = (
+    (re.compile(r":[\w:+-]+:`~?\.?([^`<]*?)(?:\s*<[^`]*>)?`"), r"\1"),  # :class:`~a.b`, :ref:`text <target>`
+    (re.compile(r"`([^`<]*?)\s*<[^`]*>`_{0,2}"), r"\1"),  # `text <address>`_
+    (re.compile(r"!?\[([^\]]+)\]\([^)\s]+\)"), r"\1"),  # [text](address)
+    (re.compile(r"``?`?([^`]*)``?`?_{0,2}"), r"\1"),
+    (re.compile(r"\*\*(\S(?:[^*]*\S)?)\*\*|(?<!\w)\*(\S(?:[^*]*\S)?)\*(?!\w)"), r"\1\2"),
+    (re.compile(r"\|(\w+)\|_?|\[[#*]?\w{1,12}\]_"), r"\1"),  # |substitution|, footnotes [1]_
+    (re.compile(r"<[/\w][^<>]*>|https?://\S+"), ""),
+)
+# the first of these ends the prose: what follows is a list of parameters, examples, references ...
+HEADING = re.compile(
+    r"""(?ix) ^\s* (?:
+      (?:args?|arguments?|attributes|parameters?|params|keyword\s+(?:args|arguments)|kwargs|options|inputs?|outputs?|shape|
+         returns?|yields?|raises?|warns|warnings?|examples?|usage|notes?|see\s+also|references?|todo|fields|methods|
+         properties|side\s+effects|signature|synopsis|copyright|licen[cs]e|author|history)\s* :* \s* $
+      | (?:args|arguments|parameters|returns?|yields|raises|examples?|usage|see\s+also|references)\s*:
+      | [:@](?:param|type|returns?|rtype|raises?|arg|keyword|kwarg|var|ivar|cvar|sig|meta|since|author)\b
+      | \#+\s )"""
+)
+NOISE = re.compile(r"^\s*(?:\.\.\s|\.\.$|\$\s|\||[-=~^*+#_<>.]{3,}|In \[|```|@|\\)")
+ITEM = re.compile(r"^(?:[-*+•]|\d+[.)]|\(\w\))\s+")
+
+
+def clean(text: str) -> str:
+    """One line without markup."""
+    for pattern, replacement in INLINE:
+        text = pattern.sub(replacement, text)
+    return " ".join(text.replace("\\", "").split())
+
+
+def prose(lines: list[str]) -> str:
+    """The sentences of a docstring's lines, up to its first section heading, as one line."""
+    kept: list[str] = []
+    literal = False  # inside an indented block after "::" or after a noisy line
+    doctest = False  # up to the next blank line
+    for number, line in enumerate(lines):
+        if HEADING.match(line) or underlined(lines, number):
+            break
+        if not line.strip():
+            doctest = False
+            continue
+        doctest = doctest or line.lstrip().startswith(">>>")
+        if doctest or NOISE.match(line) or (literal and line[0] in " \t"):
+            literal = True
+            continue
+        literal = line.rstrip().endswith("::")
+        kept.append(ITEM.sub("", line.strip()[:-1] if literal else line.strip()))
+    return clean(" ".join(kept))
+
+
+def underlined(lines: list[str], number: int) -> bool:
+    """Whether a line is a title: the next one is a rule of its length."""
+    following = lines[number + 1].strip() if number + 1 < len(lines) else ""
+    return len(following) > 2 and not following.strip("-=~^") and abs(len(following) - len(lines[number].strip())) < 3
+
+
+# a docstring of a summary line, a blank line and more: files without one need not be parsed
+WORTH_PARSING = re.compile(rb"(\"\"\"|''')\s*[^\n]+\n\s*\n")
+Named = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+IDENTIFIER_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
+
+
+class Documented(NamedTuple):
+    name: str
+    """The identifier; of a module, the file's name, or the folder's if the file is `__init__.py`."""
+    inside: str
+    """The name of the class or function around it; empty at the top of a module."""
+    docstring: str
+
+    @property
+    def title(self) -> str:
+        """The names in words: `HTTPServer.bind_address` is "HTTP Server bind address"."""
+        return " ".join(part for part in map(identifier_words, (self.inside, self.name)) if part)
+
+
+def identifier_words(identifier: str) -> str:
+    """The words of an identifier in snake_case or CamelCase."""
+    return " ".join(IDENTIFIER_PART.findall(identifier))
+
+
+def documented(path: Path, ledger: Ledger) -> Iterator[Documented]:
+    """What has a docstring in a file, top to bottom; of a file that cannot be read or parsed, nothing."""
+    try:
+        text = path.read_bytes()
+        if not WORTH_PARSING.search(text):
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+        found = definitions(tree)
+    except OSError:
+        ledger.drop("file not readable")
+        return
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        ledger.drop("file not parsable")
+        return
+    if docstring := ast.get_docstring(tree, clean=False):
+        yield Documented(path.parent.name if path.stem == "__init__" else path.stem, "", docstring)
+    for node, inside in found:
+        if docstring := ast.get_docstring(node, clean=False):
+            yield Documented(node.name, inside, docstring)
+
+
+def definitions(tree: ast.Module) -> list[tuple[Named, str]]:
+    """The classes and functions of a file with the name of what is around them, in the order of their lines."""
+    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+    found: list[tuple[Named, str]] = []
+    while waiting:
+        parent, inside = waiting.pop()
+        for node in ast.iter_child_nodes(parent):
+            if isinstance(node, Named):
+                found.append((node, inside))
+            waiting.append((node, node.name if isinstance(node, Named) else inside))
+    return sorted(found, key=lambda item: item[0].lineno)
+
 
 SKIPPED_FOLDERS = {"tests", "test", "idle_test", "_vendor", "vendored", "node_modules", "__pycache__"}
 SKIPPED_FOLDERS |= {"site-packages", "dist-packages"}  # those of another environment, inside a standard library

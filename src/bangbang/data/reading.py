@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bangbang.corpora.families import stable_hash
-from bangbang.corpora.pairs import Ledger, Pair, Reader
+from bangbang.corpora.pairs import Ledger, Pair, Reader, stable_hash
 from bangbang.corpora.settings import CorpusSettings
 from bangbang.data.corpus import SPLITS
 from bangbang.data.raw import RawFile

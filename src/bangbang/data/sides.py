@@ -4,7 +4,7 @@ from array import array
 
 import numpy as np
 
-from bangbang.corpora.families import stable_hash
+from bangbang.corpora.pairs import stable_hash
 from bangbang.corpora.settings import CorpusSettings
 from bangbang.errors import InputError
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Model, State
-from bangbang.decoding.hypothesis import Hypothesis, forbidden
+from bangbang.decoding.sampling import Hypothesis, forbidden
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.symbols import BOS, EOS
 

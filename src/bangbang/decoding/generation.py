@@ -8,11 +8,17 @@ from torch import Tensor
 
 from bangbang.contracts import Model, Sources, State
 from bangbang.decoding.beam import BeamSearch
-from bangbang.decoding.hypothesis import Hypothesis
-from bangbang.decoding.sampling import sample
+from bangbang.decoding.sampling import Hypothesis, sample
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.randomness import seed_for
 from bangbang.symbols import PAD, UNK
+
+
+def decoding_device() -> torch.device:
+    """The machine's accelerator, as in training; the CPU where there is none."""
+    # `current_accelerator` alone names what torch was built for, whether the machine has it or not
+    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return found or torch.device("cpu")
 
 
 @torch.no_grad()

@@ -1,18 +1,35 @@
-"""Sampling, with temperature and cuts to the likeliest tokens.
+"""Sampling, with temperature and cuts to the likeliest tokens; what decoding gives back, and what it never generates.
 
 Each row has uniform numbers of its own, one per time step, so a line is sampled the same whatever it is batched with.
 
 Shapes: R rows, T time, V vocabulary.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from bangbang.contracts import Model, State
-from bangbang.decoding.hypothesis import Hypothesis, forbidden
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.precision import widest_float
-from bangbang.symbols import BOS, EOS
+from bangbang.symbols import BOS, EOS, PAD, UNK
+
+
+class Hypothesis(NamedTuple):
+    tokens: list[int]
+    """Without `</s>`."""
+    log_prob: float
+    """log p(tokens and, where it was reached, `</s>`) under the model alone."""
+    score: float
+    """What hypotheses of one input are ranked by."""
+
+
+def forbidden(previous: Tensor, config: DecodingSettings) -> Tensor:
+    """The tokens [R, F] that may not come after `previous` [R]: W·DUP with W = ∞, and what is never generated."""
+    never = [PAD, BOS] if config.unknown else [PAD, BOS, UNK]
+    tokens = torch.tensor(never, device=previous.device).expand(len(previous), -1)
+    return torch.cat((tokens, previous.unsqueeze(1)), 1) if config.dup else tokens
 
 
 def truncate(log_probs: Tensor, top_k: int, top_p: float) -> Tensor:

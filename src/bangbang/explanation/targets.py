@@ -5,19 +5,55 @@ Shapes: N samples, T time.
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from bangbang.explanation.methods import Methods
 from bangbang.explanation.subject import Subject
-from bangbang.objectives import Raml, Sampling, draw
-from bangbang.objectives.policy_gradients import Guides, bang_bang_weights
+from bangbang.objectives import BangBang, ObjectiveSettings, Pg, Raml, Sampling, Spg, draw
+from bangbang.objectives.policy_gradients import (
+    Guides,
+    bang_bang_sampling,
+    bang_bang_weights,
+    pg_sampling,
+    spg_sampling,
+)
 from bangbang.objectives.reward_augmented import hamming_targets, reward_targets
 from bangbang.randomness import seed_for
 from bangbang.rewards import repeat
 from bangbang.symbols import EOS, PAD
+
+
+class Methods(NamedTuple):
+    """What is compared with maximum likelihood, which has no settings."""
+
+    raml: Raml
+    bbspg: Sampling
+    spg: Sampling
+    pg: Sampling
+
+    @classmethod
+    def of(
+        cls, own: ObjectiveSettings, step: int, p_drop: float | None = None, weight: float | None = None
+    ) -> "Methods":
+        """`p_drop` of bang-bang SPG and the finite `weight` W of SPG, where given, take the place of the run's own."""
+        raml = own if isinstance(own, Raml) else Raml()
+        return cls(raml, bang_bang(own, step, p_drop), finite_spg(own, weight), pg_sampling(Pg()))
+
+
+def bang_bang(own: ObjectiveSettings, step: int, p_drop: float | None = None) -> Sampling:
+    """Bang-bang SPG as the run has it at a step of its stage."""
+    settings = own if isinstance(own, BangBang) else BangBang()
+    if p_drop is not None:
+        settings = replace(settings, p_drop=p_drop, p_drop_delay=0, p_drop_rise=0)
+    return bang_bang_sampling(settings, step)
+
+
+def finite_spg(own: ObjectiveSettings, weight: float | None = None) -> Sampling:
+    settings = own if isinstance(own, Spg) else Spg()
+    return spg_sampling(settings if weight is None else replace(settings, reward_weight=weight))
 
 
 class Target(NamedTuple):

@@ -2,7 +2,7 @@
 
 from bangbang.errors import InputError
 from bangbang.features.encoders import Network
-from bangbang.features.view import BICUBIC, View
+from bangbang.features.images import BICUBIC, View
 
 # its training's scale: (x - 127) / 128 for colours of 0 to 255
 VIEW = View(224, 224, 224 / 256, (127 / 255,) * 3, (128 / 255,) * 3, BICUBIC)

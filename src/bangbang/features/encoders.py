@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from bangbang.errors import InputError
-from bangbang.features.view import View
+from bangbang.features.images import View
 
 if TYPE_CHECKING:
     from PIL import Image

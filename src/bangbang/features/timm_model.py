@@ -4,7 +4,7 @@ import re
 
 from bangbang.errors import InputError
 from bangbang.features.encoders import Network
-from bangbang.features.view import BICUBIC, BILINEAR, View
+from bangbang.features.images import BICUBIC, BILINEAR, View
 
 # no scheme and no slash: timm would take `hf-hub:somebody/something` and `local-dir:folder` too
 PLAIN = re.compile(r"\w[\w.-]*", re.ASCII)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bangbang.errors import InputError
 from bangbang.features.encoders import Network
-from bangbang.features.view import BICUBIC, View
+from bangbang.features.images import BICUBIC, View
 
 
 def load(name: str) -> Network:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from bangbang.features.encoders import Network
-from bangbang.features.view import BILINEAR, View
+from bangbang.features.images import BILINEAR, View
 
 SIZE, GRID, CHANNELS, KERNEL, SEED = 48, 3, (32, 96), 5, 1
 VIEW = View(SIZE, SIZE, None, (0.5,) * 3, (0.25,) * 3, BILINEAR)

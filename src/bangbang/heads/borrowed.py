@@ -11,8 +11,7 @@ from torch import Tensor
 
 from bangbang.errors import InputError
 from bangbang.heads.alphabet import Alphabet
-from bangbang.heads.linear_head import LinearHead
-from bangbang.heads.output_layer import OutputLayer
+from bangbang.heads.linear_head import LinearHead, OutputLayer
 
 
 class LinearLike(Protocol):

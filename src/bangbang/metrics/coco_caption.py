@@ -6,11 +6,10 @@ import numpy as np
 
 from bangbang import __version__
 from bangbang.metrics import lcs
-from bangbang.metrics.bootstrap import Estimate, Resampling, estimates
-from bangbang.metrics.caption_grams import ORDERS, Captions, Entries, Integers, matched
-from bangbang.metrics.cider import cider_scores
+from bangbang.metrics.cider import ORDERS, Captions, Entries, Integers, cider_scores, matched
 from bangbang.metrics.metric import Array, check_aligned
 from bangbang.metrics.ptb import tokenize
+from bangbang.metrics.significance import Estimate, Resampling, estimates
 
 BETA = 1.2  # recall weighs β² times precision in ROUGE-L
 _TINY, _SMALL = 1e-15, 1e-9  # coco-caption's guards against zero counts and empty captions

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bangbang.metrics.ptb_rules import RULES
-from bangbang.metrics.ptb_words import ABBREVIATIONS_BEFORE_CAPITAL, ABBREVIATIONS_BEFORE_LOWER
+from bangbang.metrics.ptb_rules import ABBREVIATIONS_BEFORE_CAPITAL, ABBREVIATIONS_BEFORE_LOWER, RULES
 
 # coco-caption's list also names -LRB- and its like, but looks for them in upper case after lower-casing: they stay
 PUNCTUATION = frozenset(("''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"))

@@ -13,10 +13,9 @@ import numpy as np
 
 from bangbang import __version__
 from bangbang.errors import InputError
-from bangbang.metrics.bootstrap import Estimate, Resampling, estimates
 from bangbang.metrics.metric import Array, check_aligned
-from bangbang.metrics.rouge_counts import Counts, n_grams, skip_bigrams, union_lcs, weighted_union_lcs
-from bangbang.metrics.rouge_text import Text, read
+from bangbang.metrics.rouge_counts import Counts, Text, n_grams, read, skip_bigrams, union_lcs, weighted_union_lcs
+from bangbang.metrics.significance import Estimate, Resampling, estimates
 
 WEIGHT = 1.2  # of ROUGE-W; f(k) = k^1.2
 

@@ -23,7 +23,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from bangbang.models.base import TensorState
 from bangbang.models.gru import Gates, full_precision, gate_biases, initial_weight, state_first
-from bangbang.models.single_use import SingleUse
+from bangbang.models.layers import SingleUse
 from bangbang.products import add_product, affine
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn import functional as F
 
-from bangbang.models.single_use import SingleUse
+from bangbang.models.layers import SingleUse
 
 # Added to x_z where there is only padding: z is then exactly 1, so h' = h and no gradient flows.
 CLOSED_GATE = 1e4

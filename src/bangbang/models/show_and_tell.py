@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from bangbang.contracts import TrainingSplit
 from bangbang.heads import VocabularyHead
 from bangbang.models.base import Generator, TensorState
-from bangbang.models.dropout import Dropout
-from bangbang.models.lstm import Lstm
-from bangbang.models.lstm_rollout import LstmRollout
+from bangbang.models.layers import Dropout
+from bangbang.models.lstm import Lstm, LstmRollout
 from bangbang.models.settings import ShowAndTellSettings
 from bangbang.symbols import PAD
 

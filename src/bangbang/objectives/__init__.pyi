@@ -5,12 +5,12 @@ from bangbang.contracts import Proposal as Proposal
 from bangbang.contracts import Rollout as Rollout
 from bangbang.objectives.base import BaseObjective as BaseObjective
 from bangbang.objectives.base import RewardedObjective as RewardedObjective
+from bangbang.objectives.base import scored_losses as scored_losses
+from bangbang.objectives.base import token_losses as token_losses
 from bangbang.objectives.choice import Rules as Rules
 from bangbang.objectives.likelihood import mle as mle
 from bangbang.objectives.policy_gradients import Sampling as Sampling
 from bangbang.objectives.policy_gradients import spg as spg
-from bangbang.objectives.proposal import scored_losses as scored_losses
-from bangbang.objectives.proposal import token_losses as token_losses
 from bangbang.objectives.reward_augmented import raml as raml
 from bangbang.objectives.sampler import Sample as Sample
 from bangbang.objectives.sampler import draw as draw

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Decoder, Diagnostics, Proposal
-from bangbang.objectives.base import BaseObjective
-from bangbang.objectives.proposal import propose_known, token_count
+from bangbang.objectives.base import BaseObjective, propose_known, token_count
 
 
 def mle(decoder: Decoder, references: Tensor) -> Proposal:

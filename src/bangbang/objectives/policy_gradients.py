@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Decoder, Diagnostics, Proposal
-from bangbang.objectives.base import RewardedObjective
+from bangbang.objectives.base import RewardedObjective, reference_token_count, token_count
 from bangbang.objectives.choice import Rules
-from bangbang.objectives.proposal import reference_token_count, token_count
 from bangbang.objectives.sampler import Sample, draw
 from bangbang.objectives.settings import BangBang, Pg, SampledSettings, Spg
 from bangbang.rewards import Reward, repeat

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Batch, Decoder, Diagnostics, Increments, Model, PlainState, Proposal
-from bangbang.objectives.base import RewardedObjective
-from bangbang.objectives.proposal import propose_known, reference_token_count, token_count
+from bangbang.objectives.base import RewardedObjective, propose_known, reference_token_count, token_count
 from bangbang.objectives.settings import Raml
 from bangbang.precision import widest_float
 from bangbang.rewards import Reward, repeat

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bangbang.explanation import Subject, Trace, draw_targets, trace
-from bangbang.explanation.example import Example, row_example
-from bangbang.explanation.methods import Methods, bang_bang
-from bangbang.explanation.record import targets_record, trace_record
+from bangbang.explanation.page import targets_record, trace_record
 from bangbang.explanation.scatter import inline_svg
+from bangbang.explanation.subject import Example, row_example
+from bangbang.explanation.targets import Methods, bang_bang
 from bangbang.reporting.results import Results
 from bangbang.reporting.rows import Group
 from bangbang.symbols import UNK

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bangbang.metrics.comparison import p_text
+from bangbang.metrics.significance import p_text
 from bangbang.reporting.history import Point
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from bangbang.config import Config
 from bangbang.errors import InputError
 from bangbang.metrics import Metric, estimates
-from bangbang.metrics.comparison import compare_statistics
 from bangbang.metrics.metric import Array
+from bangbang.metrics.significance import compare_statistics
 from bangbang.reporting.evaluation import Evaluation, LabelledRun, Outputs
 from bangbang.reporting.history import read_history
 from bangbang.reporting.results import Difference, Row, RunFacts, Score, Side

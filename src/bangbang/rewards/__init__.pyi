@@ -16,8 +16,8 @@ from bangbang.rewards.increments import look_up as look_up
 from bangbang.rewards.increments import repeat as repeat
 from bangbang.rewards.metric import Metric as Metric
 from bangbang.rewards.references import References as References
-from bangbang.rewards.rouge_l import RougeL as RougeL
-from bangbang.rewards.rouge_n import RougeN as RougeN
+from bangbang.rewards.rouge import RougeL as RougeL
+from bangbang.rewards.rouge import RougeN as RougeN
 from bangbang.rewards.shaping import Dup as Dup
 from bangbang.rewards.shaping import Eos as Eos
 from bangbang.rewards.shaping import Length as Length

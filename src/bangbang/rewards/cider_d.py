@@ -13,8 +13,7 @@ from torch import Tensor
 
 from bangbang.contracts import Bounds
 from bangbang.errors import InputError
-from bangbang.rewards.document_frequency import DocumentFrequency
-from bangbang.rewards.ngram_weights import ABSENT, ROOT, NgramWeights
+from bangbang.rewards.document_frequency import ABSENT, ROOT, DocumentFrequency, NgramWeights
 from bangbang.rewards.ngrams import Constant, NgramMatches, ngram_counts
 from bangbang.rewards.references import NOTHING, References
 from bangbang.rewards.state import BaseReward, ScoredState, checked_several

@@ -3,13 +3,22 @@
 The file is JSON, one object: `documents`, how many there were, `max_n`, the longest n-grams counted, and `counts`,
 from n-gram (tokens joined by spaces) to the number of documents it is in. It holds texts, not ids, so it stays right
 when the vocabulary changes.
+
+Inverse frequencies are looked up by the thousand. The n-grams form a tree: the children of a node are the n-grams that
+are one token longer. A child's key is parent · V + token; keys are sorted, and a node's number is its place among them
+plus one (the root is 0), so walking down the tree is a binary search.
 """
 
+import copy
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import torch
+from torch import Tensor
 
 from bangbang.errors import InputError
 from bangbang.files import write_output
@@ -64,3 +73,54 @@ class DocumentFrequency:
 
 def ngrams(tokens: Sequence[str], max_n: int) -> Iterable[Ngram]:
     return (tuple(tokens[i : i + n]) for n in range(1, max_n + 1) for i in range(len(tokens) - n + 1))
+
+
+ROOT, ABSENT = 0, -1
+
+
+class NgramWeights:
+    """idf(g) = log N - log max(1, df(g)) for n-grams g of token ids."""
+
+    def __init__(self, frequency: DocumentFrequency, texts: Sequence[str], max_n: int) -> None:
+        if max_n > frequency.max_n:
+            raise InputError(f"the document frequencies are of n-grams up to {frequency.max_n}, not {max_n}")
+        self.vocabulary_size = len(texts)
+        self.unseen = math.log(frequency.documents)
+        token_ids = {text: token for token, text in enumerate(texts)}
+        by_order: list[list[tuple[tuple[int, ...], int]]] = [[] for _ in range(max_n)]
+        for ngram, count in frequency.counts.items():
+            # n-grams with a word outside the vocabulary cannot be generated and are left out
+            if len(ngram) <= max_n and all(token in token_ids for token in ngram):
+                by_order[len(ngram) - 1].append((tuple(token_ids[token] for token in ngram), count))
+        if not by_order[0]:
+            raise InputError("the document frequencies have no word of this vocabulary")
+        self.keys, self.idf = self.tree(by_order)
+
+    def tree(self, by_order: list[list[tuple[tuple[int, ...], int]]]) -> tuple[Tensor, Tensor]:
+        """Sorted keys and the idf of their nodes. Deeper levels have larger parents, hence larger keys."""
+        nodes: dict[tuple[int, ...], int] = {(): ROOT}
+        keys: list[int] = []
+        idf: list[float] = []
+        for level in by_order:
+            for ngram, _ in level:
+                if ngram[:-1] not in nodes:
+                    raise InputError(f"the document frequencies have an n-gram but not its beginning: ids {ngram}")
+            keyed = ((nodes[ngram[:-1]] * self.vocabulary_size + ngram[-1], ngram, count) for ngram, count in level)
+            for key, ngram, count in sorted(keyed):
+                keys.append(key)
+                idf.append(self.unseen - math.log(max(1, count)))
+                nodes[ngram] = len(keys)
+        return torch.tensor(keys), torch.tensor(idf, dtype=torch.float64)
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> "NgramWeights":
+        """The same on a device, with idf of a dtype."""
+        moved = copy.copy(self)
+        moved.keys, moved.idf = self.keys.to(device), self.idf.to(dtype).to(device)
+        return moved
+
+    def look_up(self, parents: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """The nodes of n-grams one token longer, ABSENT if not in the table, and their idf."""
+        keys = parents * self.vocabulary_size + tokens
+        place = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
+        found = (self.keys[place] == keys) & (parents != ABSENT)
+        return (place + 1).where(found, ABSENT), self.idf[place].where(found, self.unseen)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bangbang.errors import InputError
-from bangbang.rewards.rows import PerRow
+from bangbang.rewards.state import PerRow
 from bangbang.symbols import BOS, EOS, PAD, UNK
 
 NOTHING = -1  # stands where a reference has no token that could be matched: `<pad>` and `<unk>`

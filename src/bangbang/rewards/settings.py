@@ -80,7 +80,7 @@ class RougeNSettings(RewardSettings):
         )
 
     def main(self, inputs: RewardInputs) -> "Reward":
-        from bangbang.rewards.rouge_n import RougeN
+        from bangbang.rewards.rouge import RougeN
 
         orders = range(self.min_n, self.max_n + 1)
         return RougeN(orders=orders, measure=self.measure, start_symbol=self.start_symbol, several=self.several)
@@ -98,7 +98,7 @@ class RougeLSettings(RewardSettings):
         self.require(beta=(0 < self.beta <= 1e6, "above 0 and at most a million"))
 
     def main(self, inputs: RewardInputs) -> "Reward":
-        from bangbang.rewards.rouge_l import RougeL
+        from bangbang.rewards.rouge import RougeL
 
         return RougeL(self.beta, several=self.several)
 

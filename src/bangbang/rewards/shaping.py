@@ -13,8 +13,7 @@ from torch import Tensor
 
 from bangbang.contracts import Increments
 from bangbang.rewards.references import NOTHING, References
-from bangbang.rewards.rows import PerRow
-from bangbang.rewards.state import BaseReward, State, checked_several
+from bangbang.rewards.state import BaseReward, PerRow, State, checked_several
 from bangbang.symbols import EOS, PAD
 
 

@@ -14,8 +14,7 @@ from bangbang.contracts import Increments, Reward, RewardState
 from bangbang.errors import InputError
 from bangbang.rewards.increments import adapted
 from bangbang.rewards.references import References
-from bangbang.rewards.rows import PerRow
-from bangbang.rewards.state import BaseReward, State
+from bangbang.rewards.state import BaseReward, PerRow, State
 from bangbang.symbols import PAD
 
 
