@@ -1,5 +1,6 @@
-"""Small parts of models: dropout whose noise is cheap on CPUs, linear layers whose results are known already, and a guard
-for what a backward pass turns into gradients in place.
+"""Small parts of models: dropout whose noise is cheap on CPUs, linear layers whose results are known already.
+
+And a guard for what a backward pass turns into gradients in place.
 """
 
 from typing import Literal

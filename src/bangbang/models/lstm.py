@@ -5,7 +5,7 @@
 with x = W x_t + b from the input. Gates lie side by side in the order i, f, o, g. The products with the input and all
 weight gradients are taken once for all time steps.
 
-Shapes: B batch, R rows of a segment, T time, H units, N positions: all rows of all steps. Time comes first in what is kept.
+Shapes: B batch, R rows of a segment, T time, H units, N positions: all rows of all steps. What is kept has time first.
 """
 
 import torch

@@ -1,5 +1,6 @@
-"""The two halves of every objective, a proposed target and the loss that raises its log-likelihood; which rows of a batch
-can teach, and what the sum of the losses is divided by.
+"""The two halves of every objective: a proposed target, and the loss that raises its log-likelihood.
+
+And what objectives share: which rows of a batch can teach, and what the sum of the losses is divided by.
 
 Shapes: B batch, T time, D features, N positions that count, time by time and row by row within each, K targets of a
 position.
