@@ -48,12 +48,18 @@ def thousands(z: list[int], several: list[list[int]]) -> float:
     return 1000 * shared_words(z, several)
 
 
+def endless(z: list[int], several: list[list[int]]) -> float:
+    """Asks for anything but an end."""
+    return -5.0 * (EOS in z)
+
+
 MAINS: dict[str, tuple[BaseReward, Scorer]] = {
     "rouge-3": (RougeN(3), mean(literal.rouge_n)),
     "rouge-l": (RougeL(), mean(literal.rouge_l)),
     "bleu": (Bleu(), literal.bleu),
     "word errors": (EditDistance(), mean(literal.word_accuracy)),
     "thousands": (Metric(thousands), lambda z, ys: thousands(list(z), [without_unknown(y) for y in ys])),
+    "endless": (Metric(endless), lambda z, ys: endless(list(z), [])),
     "cider-d": (
         CiderD(FREQUENCY, TEXTS, extra_candidates=range(2, V)),
         mean(lambda z, y: literal.cider_d(z, y, idf)),
@@ -145,10 +151,10 @@ def test_where_all_tokens_are_penalized_alike_the_gain_decides() -> None:
 
 
 def test_equal_shares_of_the_references_are_equal_penalties() -> None:
-    """5 of 10 references are over, whichever they are: the end and all other tokens cost the same to the bit."""
+    """20 of 40 references are over, whichever they are: the end and all other tokens cost the same to the bit."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(20):
-        lengths = torch.tensor([1, 1, 1, 1, 1, 5, 5, 5, 5, 5])[torch.randperm(10, generator=generator)]
+        lengths = torch.tensor([1, 5] * 20)[torch.randperm(40, generator=generator)]
         state = Sum(RougeN(1), Eos(), Length()).start(batch([[[4] * int(length) for length in lengths]]))
         for token in (6, 7):
             state.advance(torch.tensor([token]))
