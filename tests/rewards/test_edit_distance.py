@@ -51,7 +51,7 @@ PIECES = [
     *(symbol.encode() for symbol in SYMBOLS),
     *(text.encode() for text in ("a", "ü", "é", "€", "😀", "a€")),
     *(b"\xc3", b"\xbc", b"\xa9", b"\xe2", b"\xe2\x82", b"\x82\xac", b"\xac", b"\xf0\x9f", b"\x98", b"\x80b"),
-    *(b"b\xc3", b"\xbca\xe2", b"\xed", b"\xff", b"\xf4"),
+    *(b"b\xc3", b"\xbca\xe2", b"\xed", b"\xff", b"\xf4", b"\xe0", b"\xf0"),
 ]
 PIECE_TEXTS = [piece.decode("utf-8", "surrogateescape") for piece in PIECES]
 ALL = range(2, len(PIECES))

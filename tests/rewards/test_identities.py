@@ -52,12 +52,15 @@ def test_increments_equal_brute_force_over_the_vocabulary(
             state.advance(torch.tensor([z[t]]))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @every_reward
 @few
 @given(references=one_or_several, z=outputs)
-def test_equal_rewards_are_equal_to_the_last_bit(case: Case, references: list[list[int]], z: list[int]) -> None:
+def test_equal_rewards_are_equal_to_the_last_bit(
+    case: Case, dtype: torch.dtype, references: list[list[int]], z: list[int]
+) -> None:
     """Ties are found by equality, so where literal increments differ by rounding errors only, ours must not differ."""
-    state = case.reward.start(batch([references]))
+    state = case.reward.start(batch([references]), dtype=dtype)
     for t in range(len(z) + 1):
         increments = state.increments()
         tokens = [v for v in range(V) if v not in (PAD, BOS) and (case.exact or v in increments.tokens)]

@@ -1,5 +1,7 @@
 """DUP, EOS and Length forbid: what they fall on is in no arg-max set, whatever the main reward's scale."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -48,12 +50,18 @@ def thousands(z: list[int], several: list[list[int]]) -> float:
     return 1000 * shared_words(z, several)
 
 
+def endless(z: list[int], several: list[list[int]]) -> float:
+    """Asks for anything but an end."""
+    return -5.0 * (EOS in z)
+
+
 MAINS: dict[str, tuple[BaseReward, Scorer]] = {
     "rouge-3": (RougeN(3), mean(literal.rouge_n)),
     "rouge-l": (RougeL(), mean(literal.rouge_l)),
     "bleu": (Bleu(), literal.bleu),
     "word errors": (EditDistance(), mean(literal.word_accuracy)),
     "thousands": (Metric(thousands), lambda z, ys: thousands(list(z), [without_unknown(y) for y in ys])),
+    "endless": (Metric(endless), lambda z, ys: endless(list(z), [])),
     "cider-d": (
         CiderD(FREQUENCY, TEXTS, extra_candidates=range(2, V)),
         mean(lambda z, y: literal.cider_d(z, y, idf)),
@@ -117,14 +125,13 @@ def test_targets_of_the_reward_alone_neither_end_early_nor_stutter(name: str, y:
 
 
 def test_a_shaped_cider_d_of_the_config_does_not_end_early() -> None:
-    """ "on a street": its score is so high after "street" that `</s>` would be worth more than a weight of 1."""
-    y = [TEXTS.index(word) for word in ("street", "ba", "x", "on", "ab")]
-    reward = CiderDSettings(max_n=4).build(INPUTS)
-    unshaped = CiderDSettings(max_n=4, dup=0, eos=0).build(INPUTS)
-    started = [TEXTS.index("on"), TEXTS.index("ab")]
-    states = [each.start(batch([[y]])) for each in (reward, unshaped)]
+    """After the last two words of y, `</s>` adds 2.3 more than any other token: more than a weight of 1 takes."""
+    y = [TEXTS.index(word) for word in ("a", "ab", "x", "ba")]
+    config = CiderDSettings(max_n=4)
+    rewards = [each.build(INPUTS) for each in (config, replace(config, dup=0.0, eos=0.0))]
+    states = [reward.start(batch([[y]])) for reward in rewards]
     for state in states:
-        for token in started:
+        for token in y[-2:]:
             state.advance(torch.tensor([token]))
     shaped, free = (best_tokens(state.increments()) for state in states)
     assert free == {EOS} and EOS not in shaped
@@ -145,10 +152,10 @@ def test_where_all_tokens_are_penalized_alike_the_gain_decides() -> None:
 
 
 def test_equal_shares_of_the_references_are_equal_penalties() -> None:
-    """5 of 10 references are over, whichever they are: the end and all other tokens cost the same to the bit."""
+    """20 of 40 references are over, whichever they are: the end and all other tokens cost the same to the bit."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(20):
-        lengths = torch.tensor([1, 1, 1, 1, 1, 5, 5, 5, 5, 5])[torch.randperm(10, generator=generator)]
+        lengths = torch.tensor([1, 5] * 20)[torch.randperm(40, generator=generator)]
         state = Sum(RougeN(1), Eos(), Length()).start(batch([[[4] * int(length) for length in lengths]]))
         for token in (6, 7):
             state.advance(torch.tensor([token]))
