@@ -51,7 +51,9 @@ class GivenVocabulary:
             self._ours[token] = UNK
         for token in self.specials:
             self._theirs[token + len(SYMBOLS)] = NONE
-        self._content = json.dumps({**named, "tokenizer": json.loads(tokenizer.to_str())}, ensure_ascii=False)
+        table = json.loads(tokenizer.to_str())
+        self._writes = Writer(table, path)
+        self._content = json.dumps({**named, "tokenizer": table}, ensure_ascii=False)
 
     @classmethod
     def of_file(cls, path: Path, ends: Sequence[str] = ()) -> "GivenVocabulary":
@@ -115,9 +117,8 @@ class GivenVocabulary:
         A blank that a piece begins with is its own, though `decode` takes it off the first one. Bytes of a piece that
         are no whole character stay lone surrogates: Python's "surrogateescape".
         """
-        writes = Writer(json.loads(self._content)["tokenizer"], self._path)
         tokens = range(len(SYMBOLS), len(self))
-        return [*SYMBOLS, *(writes(self.token(index)) if self._theirs[index] != NONE else "" for index in tokens)]
+        return [*SYMBOLS, *(self._writes(self.token(index)) if self._theirs[index] != NONE else "" for index in tokens)]
 
     def _asked(self, question: Callable[[], T]) -> T:
         """An answer of the tokenizer, which may give up on texts that its file does not provide for."""

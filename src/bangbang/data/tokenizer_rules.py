@@ -7,6 +7,7 @@ a pattern must be a plain text or one of those that well-known tokenizers have.
 
 import base64
 import binascii
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,8 @@ KINDS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 SEQUENCES = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "decoder": "decoders"}
 MOST = 32  # components of a section
-ONCE = ("ByteLevel", "Precompiled")  # each doubles a text or more: a chain of them would fill the memory
+SEVERAL = ("Replace", "Split")  # all others come once: a chain of those that make a text longer would fill the memory
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")  # and of these only one
 LONGEST_PREFIX = 8  # characters that are put before a text
 CHARSMAP_BYTES, LONGEST_REPLACEMENT = 4 * 2**20, 64  # SentencePiece's own take 0.3 MB and 33 bytes
 
@@ -100,9 +102,12 @@ def check_rules(table: dict[str, Any], path: Path) -> None:
                 raise InputError(f"{path}: its {section} {kind} has a setting {others[0]!r}, which is not known")
             for trouble in troubles(part, section):
                 raise InputError(f"{path}: its {section} {kind} {trouble}")
-    before = [*components(table, "normalizer", path), *components(table, "pre_tokenizer", path)]
-    for kind in ONCE:
-        if sum(part["type"] == kind for part in before) > 1:
+    before = [
+        part["type"] for part in (*components(table, "normalizer", path), *components(table, "pre_tokenizer", path))
+    ]
+    counts = Counter("/".join(FORMS) if kind in FORMS else kind for kind in before if kind not in SEVERAL)
+    for kind, count in counts.items():
+        if count > 1:
             raise InputError(f"{path}: it has {kind} more than once before its model")
 
 
