@@ -85,6 +85,11 @@ class Config:
                 f"{self.model.kind!r} reads {self.model.reads}; set task.kind or model.kind"
             )
 
+        if self.source_vocabulary is not None and self.model.reads != "tokens":
+            raise InputError(
+                f"source_vocabulary: model.kind = {self.model.kind!r} reads {self.model.reads}, not texts; leave it out"
+            )
+
     @property
     def metric(self) -> str:
         """The validation score that picks the best checkpoint."""

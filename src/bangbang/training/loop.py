@@ -110,8 +110,9 @@ def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -
             raise InputError(
                 f"{folder}: was trained on another corpus than {corpus.folder} is now; choose another --out"
             )
-        if run.vocabulary.fingerprint != corpus.vocabulary.fingerprint:
-            raise InputError(f"{folder / 'vocabulary.json'}: is not the vocabulary of {corpus.folder}")
+        for name, fingerprint in Run.elsewhere(folder, config, corpus).fingerprints.items():
+            if run.fingerprints.get(name) != fingerprint:
+                raise InputError(f"{folder / name}.json: is not the {name} of {corpus.folder}")
     return Run.create(folder, config, corpus)
 
 
