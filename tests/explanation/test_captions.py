@@ -45,7 +45,7 @@ def test_the_command_line_on_images(shapes_run: Path, capsys: pytest.CaptureFixt
     record = json.loads(capsys.readouterr().out)
     assert record["source"].endswith(".png") and record["target"]["steps"]
     assert main(["explain", str(shapes_run), "a red square", "--reference", "a red square"]) == 2
-    assert "reads images" in capsys.readouterr().err
+    assert "does not read text" in capsys.readouterr().err
 
 
 def test_text_examples_are_cut_as_in_training(tiny_run: Path) -> None:

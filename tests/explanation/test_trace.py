@@ -13,7 +13,7 @@ from bangbang.explanation import Subject, Trace, trace
 from bangbang.explanation.targets import bang_bang
 from bangbang.explanation.trace import proposal
 from bangbang.objectives import Rules, Sampling, spg, token_losses
-from bangbang.objectives.settings import BangBang, Mle, Spg
+from bangbang.objectives.settings import BangBang, Spg
 from bangbang.rewards import Dup, Eos, Metric, RougeN, Sum, dense
 from bangbang.symbols import BOS, EOS, SYMBOLS
 from bangbang.training import Run
@@ -192,8 +192,8 @@ def test_settings_come_from_a_bang_bang_run_and_else_are_defaults() -> None:
     own = BangBang(p_drop=0.8, reward_weight=5.0, p_drop_delay=100)
     assert bang_bang(own, 100).p_drop == 0.8 and bang_bang(own, 99).p_drop == 0.0
     assert bang_bang(own, 0, 0.3).p_drop == 0.3 and bang_bang(own, 0).rules.weight == 5.0
-    other = bang_bang(Spg(p_drop=0.8, reward_weight=5.0), 0)
-    assert other.p_drop == Mle().p_drop and math.isinf(other.rules.weight)
+    other = bang_bang(Spg(reward_weight=5.0), 0)
+    assert other.p_drop == BangBang().p_drop and math.isinf(other.rules.weight)
 
 
 def test_words_are_readable_and_safe_to_print(subject: Subject, tmp_path: Path) -> None:

@@ -60,8 +60,9 @@ def test_differences_are_those_of_compare(labelled_runs: list[LabelledRun], repo
 def test_the_test_is_paired_and_sees_the_mean_over_seeds() -> None:
     """Examples differ much, a row and its baseline by half a point in every one, once seeds are averaged."""
     generator, metric = np.random.default_rng(3), HeadlineTask(Headlines()).metric
-    level, noise = generator.uniform(0, 100, (60, 3)), generator.normal(0, 5, (60, 3))
-    seeds = [level + 0.5 + noise, level + 0.5 - noise]
+    size = metric.statistics(["a"], [["a"]]).shape[1]
+    level, noise = generator.uniform(0, 1, (60, size)), generator.normal(0, 0.05, (60, size))
+    seeds = [level + 0.005 + noise, level + 0.005 - noise]
     outputs = [outputs_of(metric, ["a b"] * 60, statistics) for statistics in seeds]
     side = side_of("row", outputs, {"row": statistics_of(outputs), "MLE": level[None]}, metric, ["MLE", "RAML"])
     assert list(side.against) == ["MLE"]

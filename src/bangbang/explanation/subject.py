@@ -35,7 +35,7 @@ class Example(NamedTuple):
 
 def text_example(run: Run, source: str, reference: str) -> Example:
     if run.task.reads != "tokens":
-        raise InputError(f"{run.folder}: reads {run.task.reads}, not text; choose an example by --example N")
+        raise InputError(f"{run.folder}: does not read text; choose an example by --example N")
     return Example(source, run.encode_sources([source]), [reference])
 
 
