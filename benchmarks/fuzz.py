@@ -38,6 +38,7 @@ from bangbang.training.run import Run
 from bangbang.training.settings import OptimizerSettings
 from benchmarks.caption_ground import CaptionGround, Target, read_pairs
 from benchmarks.mutations import absurd_json, absurd_line, absurd_toml, damaged
+from benchmarks.tokenizer_ground import TokenizerGround
 
 PAIRS = [(f"a text of number {n} about a thing", f"thing {n % 5}") for n in range(60)]
 MEMORY = 4 * 2**30
@@ -61,6 +62,7 @@ class Ground:
         (folder / "rows.csv").write_text("source,target\n" + "".join(f'"{one}","{two}"\n' for one, two in PAIRS))
         pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
         self.captions = CaptionGround(folder / "captions")
+        self.tokenizers = TokenizerGround(folder / "tokenizers")
         model = AttentionGruSettings(layers=1, units=4)
         data = Files(corpus=str(self.lines), cache=str(folder / "cache"), test_share=0.0)
         self.config = Config(data=data, vocabulary=Words(size=40), model=model)
@@ -104,6 +106,7 @@ class Ground:
             ),
             "metrics": (self.metrics, (damaged, absurd_line), self.read_metrics),
             **self.captions.targets(),
+            **self.tokenizers.targets(),
         }
 
     def read_config(self) -> None:

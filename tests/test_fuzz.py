@@ -7,6 +7,7 @@ from benchmarks.fuzz import Ground, fuzz
 TARGETS = ("config", "vocabulary", "pieces", "state", "weights", "optimizer", "facts", "manifest", "arrow")
 TARGETS += ("lines", "jsonl", "csv", "parquet", "metrics")
 TARGETS += ("captions", "coco", "tokens", "lists", "features", "names", "encoder", "images")
+TARGETS += ("tokenizer", "copy")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ import torch
 
 from bangbang import config
 from bangbang.corpora.caption_files import coco_album, listed_album, token_album
-from bangbang.data import Corpus
+from bangbang.corpora.settings import Files
+from bangbang.data import Corpus, prepare
 from bangbang.data.settings import Words
 from bangbang.errors import InputError
 from bangbang.symbols import EOS, PAD
@@ -103,6 +104,12 @@ def test_bare_words_leave_out_punctuation_but_not_inside_words(listed: Path, pre
     assert vocabulary.decode(ids) == "the man's cat in a t-shirt"
     with pytest.raises(InputError, match="bare-words"):
         config.override(config.Config(), ["vocabulary.kind=bpe", "vocabulary.split=bare-words"])
+
+
+def test_images_have_no_vocabulary(listed: Path, tmp_path: Path) -> None:
+    data = Files(corpus=str(listed), cache=str(tmp_path / "cache"))
+    with pytest.raises(InputError, match=r"source_vocabulary: the sources of .* are images, not texts"):
+        prepare(data, Words(), Words(), progress=False)
 
 
 def test_the_vocabulary_and_the_fingerprint(listed: Path, prepared: Prepare) -> None:
