@@ -179,6 +179,7 @@ def test_legs_follow_each_other_up_to_max_steps(steps: list[int], most: int) -> 
     for step in range(len(stage_of) + 2):  # those beyond max_steps were taken before it was lowered
         last = stage_of[min(step, len(stage_of)) - 1]
         assert config.leg_at(step).number == (stage_of[step] if step < trained else last)
+        assert config.leg_before(step).number == (last if step else 0)
 
 
 def test_labels_name_the_stages_in_turn() -> None:
