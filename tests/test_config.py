@@ -168,12 +168,60 @@ def test_stages_are_cut_at_max_steps_and_changed_from_the_command_line(tmp_path:
     assert len(configs.read(tmp_path / "config.toml", ["training.max_steps=5"]).legs) == 1
 
 
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 40))
+def test_legs_follow_each_other_up_to_max_steps(steps: list[int], most: int) -> None:
+    config = configs.build({"stages": [{"steps": each} for each in steps], "training": {"max_steps": most}}, "here")
+    stage_of = [number for number, each in enumerate(steps) for _ in range(each)]  # of every step
+    trained = min(most, len(stage_of))
+    assert [leg.number for leg in config.legs for _ in range(leg.steps)] == stage_of[:trained]
+    assert [leg.first_step for leg in config.legs] == [0, *(leg.end for leg in config.legs[:-1])]
+    assert config.max_steps == config.legs[-1].end == trained
+    for step in range(len(stage_of) + 2):  # those beyond max_steps were taken before it was lowered
+        last = stage_of[min(step, len(stage_of)) - 1]
+        assert config.leg_at(step).number == (stage_of[step] if step < trained else last)
+        assert config.leg_before(step).number == (last if step else 0)
+
+
+def test_labels_name_the_stages_in_turn() -> None:
+    kinds = ["mle", "mle", "pg", "mle"]
+    stages = [{"steps": 2, "objective": {"kind": kind}} for kind in kinds]
+    assert configs.build({"stages": stages}, "here").label == "MLE → PG → MLE"
+    assert configs.build({"stages": stages, "training": {"max_steps": 5}}, "here").label == "MLE → PG"
+
+
+def test_differences_in_stages_are_named_as_settings_are(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(STAGES)
+    settings = ["stages.2.optimizer.learning_rate=0.2", "stages.1.reward.dup=2", "stages.1.steps=4"]
+    one, other = (configs.read(tmp_path / "config.toml", each) for each in ([], settings))
+    assert set(configs.differences(one, other)) == {setting.partition("=")[0] for setting in settings}
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("stages.3.steps=3", "there are 2 stages"),
+        ("stages.1.steps.x=3", "steps is no table"),
+        ("stages.2.objective.p_drop=2", "'p_drop' belongs to kind bbspg"),
+        ("stages.1.objective.p_drop=2", "--set: stages, number 1: objective.p_drop must be between 0 and 1"),
+    ],
+)
+def test_bad_settings_of_stages(tmp_path: Path, setting: str, message: str) -> None:
+    (tmp_path / "config.toml").write_text(STAGES)
+    with pytest.raises(InputError, match=message.replace(".", r"\.")):
+        configs.read(tmp_path / "config.toml", [setting])
+
+
 @pytest.mark.parametrize(
     ("stage", "message"),
     [
         ("steps = 0", "stages.steps must be at least 1"),
         ("objective = {kind = 'mle'}", "stages.steps must be at least 1"),
-        ("steps = 3\nobjective = {p_drop = 0.3}", "number 1: objective: 'p_drop' belongs to kind bbspg"),
+        (
+            "steps = 3\nobjective = {p_drop = 0.3}",
+            r"\.toml: stages, number 1: objective: 'p_drop' belongs to kind bbspg",
+        ),
+        ("steps = 3\noptimizer = {clip_norm = 0}", r"\.toml: stages, number 1: optimizer.clip_norm must be above 0"),
+        ("steps = 3\n[[stages]]\nsteps = 1\nreward = {a = 3}\n[training]\nmax_steps = 2", "number 2: reward: unknown"),
         ("steps = 3\nmodel = {units = 3}", "unknown key 'model'"),
         ("steps = 3\nreward = 3", "expected a table"),
         ("steps = 3\nstart = 'first'", "is not one of 'last', 'best'"),

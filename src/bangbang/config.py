@@ -118,10 +118,14 @@ class Config:
         ]
 
     def leg_at(self, step: int) -> Leg:
-        """The leg that the step after so many belongs to; at the end of the run and beyond, that of the last step."""
+        """The leg of the step that comes after so many; at the end of the run, that of the last one."""
         if step < self.max_steps:
             return next(leg for leg in self.legs if step < leg.end)
-        last = next(leg for leg in reversed(self.planned) if leg.first_step < step)
+        return self.leg_before(step)
+
+    def leg_before(self, step: int) -> Leg:
+        """The leg of the last of so many steps, also of steps that were taken before training.max_steps was lowered."""
+        last = next(leg for leg in reversed(self.planned) if leg.first_step < max(1, step))
         return next((leg for leg in self.legs if leg.number == last.number), last)
 
     @property

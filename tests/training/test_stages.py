@@ -38,7 +38,7 @@ steps = 6
 start = "START"
 objective = {kind = "pg", samples = 2, baseline = "others"}
 reward = {kind = "rouge-l"}
-optimizer = {learning_rate = 0.0001}
+optimizer = {learning_rate = 0.0001, warmup_steps = 2}
 """
 TIMES = {"seconds", "examples_per_second"}
 STARTS = pytest.mark.parametrize("start", ["last", "best"])
@@ -114,6 +114,7 @@ def test_stages_are_runs_one_after_the_other(
     two = ["objective.kind=pg", "objective.samples=2", "objective.baseline=others", "reward.kind=rouge-l"]
     two += [
         "optimizer.learning_rate=0.0001",
+        "optimizer.warmup_steps=2",
         f"training.max_steps={END - BOUNDARY}",
         f"training.init={tmp_path / 'one'}",
     ]

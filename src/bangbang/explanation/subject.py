@@ -82,7 +82,7 @@ class Subject:
         ids = reference_ids(run, example.references)
         device, folder = decoding_device(), run.checkpoint(checkpoint)
         step = read_progress(folder).step
-        leg = run.config.leg_at(max(0, step - 1))
+        leg = run.config.leg_before(step)
         model, length = run.load_model(checkpoint, device), run.config.data.max_target_length
         (best, *_), *_ = generate(model, example.inputs, run.config.decoding, length, device=device)
         source, source_length = collate(example.inputs, [0])

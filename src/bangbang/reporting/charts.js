@@ -47,6 +47,8 @@ class Chart {
     this.x = scale(x.domain, left, width - right);
     this.y = scale(y, height - bottom, top);
     this.right = width - right;
+    this.top = top;
+    this.base = height - bottom;
     const grid = svg("g", { class: "grid" });
     for (const [value, text] of ticks(y, 6)) {
       grid.append(svg("line", { x1: left, x2: this.right, y1: this.y(value), y2: this.y(value) }),
@@ -57,6 +59,13 @@ class Chart {
     }
     grid.append(svg("text", { class: "axis", x: (left + this.right) / 2, y: height - 6, "text-anchor": "middle" }, x.label));
     this.svg.append(grid);
+  }
+
+  /* A thin upright line with its name, on the side that has more room. */
+  rule(x, name) {
+    const at = this.x(x), late = at > this.width / 2;
+    this.svg.append(svg("line", { class: "rule", x1: at, x2: at, y1: this.top, y2: this.base }),
+      svg("text", { class: "rule", x: at + (late ? -5 : 5), y: this.top + 10, "text-anchor": late ? "end" : "start" }, shortened(name)));
   }
 
   path(points, attributes) {

@@ -24,6 +24,19 @@ function curve(row, score) {
   });
 }
 
+/* Where stages begin, with their names by place; the first stage of a run is no mark. */
+function stageStarts(rows, x) {
+  const found = new Map();
+  for (const row of rows) {
+    for (const [number, { step, label }] of row.runs[0].stages.entries()) {
+      const seconds = row.runs.filter((run) => run.stages.length > number).map((run) => run.stages[number].seconds);
+      const place = x === "step" ? step : meanOf(seconds) / 60;
+      if (step > 0) found.set(place, (found.get(place) ?? new Set()).add(label));
+    }
+  }
+  return [...found].map(([place, labels]) => [place, [...labels].join(", ")]);
+}
+
 function drawCurves(chart, state) {
   const lines = results.rows.filter((row) => !state.hidden.has(row.label)).map((row) => [row, curve(row, state.score)]).filter(([, points]) => points.length);
   const all = lines.flatMap(([, points]) => points);
@@ -32,6 +45,7 @@ function drawCurves(chart, state) {
     { domain: [0, Math.max(...all.map((point) => point[state.x]))], label: state.x === "step" ? "training steps" : "minutes of training" },
     padded(all.flatMap((point) => [point.low, point.high])),
     roomy ? names : 14);
+  for (const [place, name] of stageStarts(lines.map(([row]) => row), state.x)) chart.rule(place, name);
   for (const [row, points] of lines) {
     const colour = looks.get(row.label).colour;
     if (row.runs.length > 1) {

@@ -19,12 +19,12 @@ def curves(results: Results) -> str:
     """An SVG with a panel for the main score and one for the next; of several seeds the mean where all validated."""
     known = [name for name in results.scores if all(name in run_scores(row) for row in results.rows)]
     scores = sorted(known, key=lambda name: name != results.main)[:2]
-    figure = Figure(figsize=(5.2 * len(scores), 3.8), layout="constrained")
-    for place, name in enumerate(scores, 1):
-        draw(figure.add_subplot(1, len(scores), place), results.rows, name)
     text = io.StringIO()
-    # no date and no random names: the same results give the same file
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": results.title}):
+    # no date and no random names: the same results give the same file. A label's $ is a $
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": results.title, "text.parse_math": False}):
+        figure = Figure(figsize=(5.2 * len(scores), 3.8), layout="constrained")
+        for place, name in enumerate(scores, 1):
+            draw(figure.add_subplot(1, len(scores), place), results.rows, name)
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
 
@@ -34,10 +34,24 @@ def draw(axes: Axes, rows: Sequence[Row], score: str) -> None:
         steps, values = mean_curve(row, score)
         marker, colour = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
         axes.plot(steps, values, marker=marker, color=colour, markersize=4, linewidth=1.4, label=row.label)
+    for step, labels in stage_starts(rows).items():
+        axes.axvline(step, color="#7F7F7F", linewidth=0.6, zorder=0)
+        top = axes.get_xaxis_transform()
+        axes.text(
+            step, 1, f"{labels} ", transform=top, rotation=90, ha="right", va="top", fontsize="x-small", color="#7F7F7F"
+        )
     axes.set_xlabel("training steps")
     axes.set_ylabel(f"validation {title(score)}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small")
+
+
+def stage_starts(rows: Sequence[Row]) -> dict[int, str]:
+    """The steps after which stages of any run begin, with the names of these stages; the first of a run is no mark."""
+    found: dict[int, dict[str, None]] = {}
+    for stage in (stage for row in rows for run in row.runs for stage in run.stages if stage.step > 0):
+        found.setdefault(stage.step, {})[stage.label] = None
+    return {step: ", ".join(labels) for step, labels in sorted(found.items())}
 
 
 def mean_curve(row: Row, score: str) -> tuple[list[int], list[float]]:

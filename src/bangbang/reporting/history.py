@@ -1,4 +1,4 @@
-"""What a run's metrics.jsonl tells: the validation curve, how long training took, and how fast it was."""
+"""What a run's metrics.jsonl tells: the validation curve, where stages began, how long and how fast training was."""
 
 import json
 import math
@@ -21,8 +21,21 @@ class Point:
 
 
 @dataclass(frozen=True)
+class StageStart:
+    """Where a stage began."""
+
+    step: int
+    """Steps taken before."""
+    seconds: float
+    label: str
+    """The stage's training method."""
+
+
+@dataclass(frozen=True)
 class History:
     validations: list[Point]
+    stages: list[StageStart]
+    """The first one too; none where the config has no stages."""
     seconds: float
     """Of training, validations included."""
     examples_per_second: float
@@ -41,13 +54,18 @@ def read_history(folder: Path, config: Config) -> History:
             for line in lines
             if line["kind"] == "valid"
         ]
+        stages = [
+            StageStart(int(line["step"]), float(line["seconds"]), str(line["label"]))
+            for line in lines
+            if line["kind"] == "stage"
+        ]
         rates = [float(line["examples_per_second"]) for line in lines if line["kind"] == "train"]
         seconds = max(float(line["seconds"]) for line in lines)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path}: damaged, or without a validation ({error})") from None
     if not validations:
         raise InputError(f"{path}: has no validation; train until there is one, `training.validate_every` steps")
-    return History(validations, seconds, mean_rate(rates))
+    return History(validations, stages, seconds, mean_rate(rates))
 
 
 def mean_rate(rates: list[float]) -> float:

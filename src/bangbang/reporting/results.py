@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bangbang.metrics.significance import p_text
-from bangbang.reporting.history import Point
+from bangbang.reporting.history import Point, StageStart
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class RunFacts:
     seconds: float
     examples_per_second: float
     validations: list[Point]
+    stages: list[StageStart]
+    """Where its stages began; none where it has none."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Row:
     label: str
     extension: bool
     objective: str
+    """Of the last stage, where there are several."""
     p_drop: float | None
     """Of bang-bang SPG."""
     with_dup: Side

@@ -17,6 +17,7 @@ from bangbang.errors import InputError
 from bangbang.metrics import Metric, estimates
 from bangbang.metrics.metric import Array
 from bangbang.metrics.significance import compare_statistics
+from bangbang.objectives.settings import ObjectiveSettings
 from bangbang.reporting.evaluation import Evaluation, LabelledRun, Outputs
 from bangbang.reporting.history import read_history
 from bangbang.reporting.results import Difference, Row, RunFacts, Score, Side
@@ -30,6 +31,11 @@ class Group(NamedTuple):
     label: str
     members: list[Evaluation]
     configs: list[Config]
+
+    @property
+    def objective(self) -> ObjectiveSettings:
+        """What its runs are trained by in the end."""
+        return self.configs[0].legs[-1].objective
 
 
 def group(evaluations: Sequence[Evaluation]) -> list[Group]:
@@ -73,8 +79,8 @@ def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> l
         Row(
             label=each.label,
             extension=any(config.is_own for config in each.configs),
-            objective=each.configs[0].objective.kind,
-            p_drop=getattr(each.configs[0].objective, "p_drop", None),
+            objective=each.objective.kind,
+            p_drop=getattr(each.objective, "p_drop", None),
             with_dup=side_of(each.label, sides[0][each.label], statistics[0], metric, baselines),
             without_dup=side_of(each.label, sides[1][each.label], statistics[1], metric, baselines),
             runs=[run_facts(member, config) for member, config in zip(each.members, each.configs, strict=True)],
@@ -136,4 +142,5 @@ def run_facts(member: Evaluation, config: Config) -> RunFacts:
         seconds=history.seconds,
         examples_per_second=history.examples_per_second,
         validations=history.validations,
+        stages=history.stages,
     )

@@ -27,7 +27,12 @@ class Method(NamedTuple):
         """Its settings for runs that are otherwise `config`."""
         if not self.late:
             return list(self.settings)
-        return [*self.settings, f"objective.p_drop_delay={round(LATE[config.model.reads] * config.max_steps)}"]
+        delay = round(LATE[config.model.reads] * config.max_steps)
+        if not config.stages:
+            return [*self.settings, f"objective.p_drop_delay={delay}"]
+        # a stage's delay counts from its own start
+        left = {f"stages.{leg.number + 1}": max(0, delay - leg.first_step) for leg in config.planned}
+        return [*self.settings, *(f"{stage}.objective.p_drop_delay={steps}" for stage, steps in left.items())]
 
 
 def read_methods() -> dict[str, Method]:
