@@ -10,6 +10,7 @@ import pytest
 
 from bangbang import config as configs
 from bangbang import registry
+from bangbang.errors import InputError
 from bangbang.settings import KindSettings
 
 ROOT = Path(__file__).parents[1]
@@ -72,10 +73,23 @@ def test_settings_that_a_document_names_are_there(name: str) -> None:
 @pytest.mark.parametrize("name", NOW)
 def test_trainings_that_a_document_shows_have_good_configs(name: str) -> None:
     text = DOCUMENTS[name].replace("\\\n", " ")
-    for path, options in re.findall(r"bangbang train (configs/\S+\.toml)([^`#\n]*)", text):
-        words = shlex.split(options)
-        changes = [words[place + 1] for place, word in enumerate(words) if word == "--set"]
-        configs.read(ROOT / path, changes)
+    for path, options in re.findall(r"(?<!\$ )bangbang train (configs/\S+\.toml)([^`#\n]*)", text):
+        configs.read(ROOT / path, changes(options))
+
+
+def changes(options: str) -> list[str]:
+    """The values of each `--set` of a command line."""
+    words = shlex.split(options)
+    return [words[place + 1] for place, word in enumerate(words) if word == "--set"]
+
+
+def test_errors_that_documents_show_are_made_so() -> None:
+    shown = r"\$ bangbang train (configs/\S+\.toml)(.*)\nbangbang: error: (.*)\n"
+    found = [each for text in DOCUMENTS.values() for each in re.findall(shown, text)]
+    assert found
+    for path, options, message in found:
+        with pytest.raises(InputError, match=re.escape(message)):
+            configs.read(ROOT / path, changes(options))
 
 
 def test_the_code_of_extending_is_the_examples() -> None:
