@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.corpora.settings import Files
-from bangbang.data import Corpus, Vocabulary, batches, prepare
+from bangbang.data import Corpus, batches, load_vocabulary, prepare
 from bangbang.data.settings import BytePairs, Words
 from bangbang.errors import InputError
 from bangbang.models.settings import AttentionGruSettings
@@ -78,7 +78,7 @@ class Ground:
         numbers = dict.fromkeys(("loss", "seconds", "examples_per_second", "rouge-1", "rouge-2", "rouge-l"), 0.5)
         records = [{"kind": kind, "step": step, **numbers} for step in range(1, 6) for kind in ("train", "valid")]
         self.metrics.write_text("".join(json.dumps(record) + "\n" for record in records))
-        Vocabulary.train(("ab ab abc", "abc"), BytePairs(size=262)).save(folder / "pieces.json")
+        BytePairs(size=262).build(("ab ab abc", "abc")).save(folder / "pieces.json")
 
     def targets(self) -> dict[str, Target]:
         """Name → the file that is mutated, how, and what reads it."""
@@ -125,7 +125,7 @@ class Ground:
         run.load_model("last")
 
     def read_pieces(self) -> None:
-        vocabulary = Vocabulary.load(self.folder / "pieces.json")
+        vocabulary = load_vocabulary(self.folder / "pieces.json")
         vocabulary.decode(vocabulary.encode("abc ab ä \U0001f9ab"))
 
     def read_weights(self) -> None:

@@ -71,7 +71,8 @@ def accelerator() -> Iterator[torch.device]:
 
     def tensor(data: Any, *, device: Any = None, **options: Any) -> torch.Tensor:
         """torch's own would ask the device itself for memory."""
-        return plain(data, **options).to(device or "cpu")
+        made = plain(data, **options)
+        return made if made.is_meta else made.to(device or "cpu")  # an outline of a model is nowhere
 
     with (
         Mode(),

@@ -12,6 +12,8 @@ import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -85,30 +87,42 @@ class Config:
                 f"{self.model.kind!r} reads {self.model.reads}; set task.kind or model.kind"
             )
 
+        if self.source_vocabulary is not None and self.model.reads != "tokens":
+            raise InputError(
+                f"source_vocabulary: model.kind = {self.model.kind!r} reads {self.model.reads}, not texts; leave it out"
+            )
+
     @property
     def metric(self) -> str:
         """The validation score that picks the best checkpoint."""
         return self.training.metric or self.task.chosen_by
 
-    @property
-    def legs(self) -> list[Leg]:
-        """The stages one after the other, cut at training.max_steps; one leg where there are none."""
+    @cached_property
+    def planned(self) -> list[Leg]:
+        """The stages one after the other, wherever training.max_steps ends the run; one leg where there are none."""
         if not self.stages:
             return [Leg(0, 0, self.training.max_steps, "last", self.objective, self.reward, self.optimizer)]
         legs: list[Leg] = []
         begin = 0
         for number, stage in enumerate(self.stages):
-            steps = min(stage.steps, self.training.max_steps - begin)
-            if steps <= 0:
-                break
-            changed = (changed_table(getattr(self, name), getattr(stage, name), place(number, name)) for name in STAGED)
-            legs.append(Leg(number, begin, steps, stage.start, *changed))
-            begin += steps
+            legs.append(Leg(number, begin, stage.steps, stage.start, *stage_tables(self, number)))
+            begin += stage.steps
         return legs
 
+    @cached_property
+    def legs(self) -> list[Leg]:
+        """The stages that are trained: those before training.max_steps, the last of them cut there."""
+        most = self.training.max_steps
+        return [
+            leg._replace(steps=min(leg.steps, most - leg.first_step)) for leg in self.planned if leg.first_step < most
+        ]
+
     def leg_at(self, step: int) -> Leg:
-        """The leg that the step after so many belongs to; the last one at the end of the run."""
-        return next((leg for leg in self.legs if step < leg.end), self.legs[-1])
+        """The leg that the step after so many belongs to; at the end of the run and beyond, that of the last step."""
+        if step < self.max_steps:
+            return next(leg for leg in self.legs if step < leg.end)
+        last = next(leg for leg in reversed(self.planned) if leg.first_step < step)
+        return next((leg for leg in self.legs if leg.number == last.number), last)
 
     @property
     def max_steps(self) -> int:
@@ -124,15 +138,20 @@ class Config:
     @property
     def label(self) -> str:
         """The training method as reports name it, that of each stage in turn."""
-        return " → ".join(dict.fromkeys(leg_label(leg) for leg in self.legs))
+        return " → ".join(label for label, _ in groupby(leg_label(leg) for leg in self.legs))
 
 
 def leg_label(leg: Leg) -> str:
     return leg.objective.label + (" + Length" if leg.objective.is_rewarded and leg.reward.length else "")
 
 
-def place(stage: int, table: str) -> str:
-    return f"stages, number {stage + 1}: {table}"
+def stage_tables(config: Config, number: int) -> list[Any]:
+    """The tables of a stage: those of the run, changed."""
+    stage = config.stages[number]
+    try:
+        return [changed_table(getattr(config, name), getattr(stage, name), name) for name in STAGED]
+    except InputError as error:
+        raise InputError(f"stages, number {number + 1}: {error}") from None
 
 
 def default_task(model: ModelSettings) -> TaskSettings:
@@ -270,6 +289,8 @@ def change_stage(stages: list[dict[str, Any]], keys: list[str], value: Any, sett
     table = stages[number - 1]
     for key in keys[1:-1]:
         table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise InputError(f"--set {setting}: {key} is no table")
     table[keys[-1]] = value
 
 
@@ -304,7 +325,10 @@ def build(table: Mapping[str, Any], where: str) -> Config:
         raise InputError(f"{where}: stages: expected a list of tables, each under [[stages]]")
     built = tuple(convert(stage, StageSettings, f"{where}: stages, number {n + 1}") for n, stage in enumerate(stages))
     config = Config(**tables, stages=built)
-    config.legs  # noqa: B018  # a stage's tables are checked here
+    try:
+        config.planned  # noqa: B018  # a stage's tables are checked here
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     return config
 
 
@@ -398,11 +422,21 @@ def convert_value(value: Any, kind: type[Any], where: str) -> Any:
 
 
 def flat(config: Config) -> dict[str, Any]:
-    """Every setting by its `table.key`; those of stages as one."""
-    tables = plain(config)
-    stages = tables.pop("stages", [])
-    settings = {f"{name}.{key}": value for name, table in tables.items() for key, value in table.items()}
-    return {**settings, "stages": stages} if stages else settings
+    """Every setting by its `table.key`; those of stages as `--set` names them, such as `stages.2.optimizer.kind`."""
+    return flat_tables(plain(config))
+
+
+def flat_tables(tables: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
+    """The settings of tables as TOML and JSON have them: a stage, its tables and their keys are the deepest."""
+    settings: dict[str, Any] = {}
+    for name, value in tables.items():
+        if name == "stages" and isinstance(value, list):
+            value = {str(number + 1): stage for number, stage in enumerate(value)}
+        if isinstance(value, Mapping) and depth:
+            settings |= {f"{name}.{key}": entry for key, entry in flat_tables(value, depth - 1).items()}
+        else:
+            settings[name] = value
+    return settings
 
 
 def differences(one: Config, other: Config) -> Iterator[str]:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, Type
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import torch
     from torch import Tensor
 
@@ -35,6 +37,49 @@ class Batch(NamedTuple):
     """[B] `</s>` included."""
     references: Tensor
     """[B, M, T'] what the reward compares with: the target alone, or all references of its source, `<pad>` for none."""
+
+
+# vocabularies
+
+
+class Vocabulary(Protocol):
+    """Texts to token ids and back. Ids 0 to 3 are the special tokens, whatever tokenizer is inside."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the tokens, their ids and the rules that cut text to them."""
+        ...
+
+    @property
+    def joint(self) -> str:
+        """What stands between two tokens of a text: a blank, or nothing where tokens are pieces of words."""
+        ...
+
+    def __len__(self) -> int:
+        """V, the special tokens included."""
+        ...
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        """The ids of each text: of the special ones, only ever `<unk>`."""
+        ...
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids up to the first `</s>`."""
+        ...
+
+    def token(self, index: int) -> str:
+        """The name of a token; an IndexError if there is none."""
+        ...
+
+    def texts(self) -> list[str]:
+        """What each token writes, by id. Bytes that are no whole character stay lone surrogates ("surrogateescape")."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write the file that `data.load_vocabulary` reads."""
+        ...
 
 
 # models and heads

@@ -83,7 +83,7 @@ def test_the_gallery(shapes_run: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert re.findall(r'alt="([^"]*)"', text) == said
     assert re.findall(r"<dd>([^<]*)</dd>", text) == [each for each in said for _ in range(2)]
     assert "0&amp;.png" in text and "0&.png" not in text
-    assert text.count("<dt>&lt;b&gt;other: mle</dt>") == 3 and text.count("<dt>run: mle</dt>") == 3
+    assert text.count("<dt>&lt;b&gt;other: MLE</dt>") == 3 and text.count("<dt>run: MLE</dt>") == 3
     assert "http" not in text.replace("http-equiv", "")  # nothing is loaded from elsewhere
 
 

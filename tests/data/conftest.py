@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bangbang.corpora.settings import Files
+from bangbang import config as configs
+from bangbang.corpora.settings import CorpusSettings
 from bangbang.data import Corpus, prepare
 from bangbang.data.settings import VocabularySettings, Words
 
@@ -43,7 +44,8 @@ def prepared(tmp_path: Path) -> Callable[..., Corpus]:
     """Prepares a corpus in the test's own folder; keywords go to the data options."""
 
     def make(corpus: Path | str, vocabulary: VocabularySettings | None = None, **options: object) -> Corpus:
-        data = Files(corpus=str(corpus), cache=str(tmp_path / "cache"), **options)  # type: ignore[arg-type]
+        table = {"corpus": str(corpus), "cache": str(tmp_path / "cache"), **options}
+        data = configs.convert(table, CorpusSettings, "data")
         return prepare(data, vocabulary or Words(), progress=False)
 
     return make

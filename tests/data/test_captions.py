@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from bangbang import config
 from bangbang.corpora.caption_files import coco_album, listed_album, token_album
 from bangbang.data import Corpus
-from bangbang.data.settings import BytePairs, Words
+from bangbang.data.settings import Words
 from bangbang.errors import InputError
 from bangbang.symbols import EOS, PAD
 from tests.features.pictures import save_pictures
@@ -101,7 +102,7 @@ def test_bare_words_leave_out_punctuation_but_not_inside_words(listed: Path, pre
     ids = vocabulary.encode("The man's cat, in a T-shirt!")
     assert vocabulary.decode(ids) == "the man's cat in a t-shirt"
     with pytest.raises(InputError, match="bare-words"):
-        prepared(listed, BytePairs(size=300, split="bare-words"))
+        config.override(config.Config(), ["vocabulary.kind=bpe", "vocabulary.split=bare-words"])
 
 
 def test_the_vocabulary_and_the_fingerprint(listed: Path, prepared: Prepare) -> None:

@@ -220,12 +220,12 @@ def test_bad_datasets_folders_and_names(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 BAD_OPTIONS = {
-    "data.max_source_length=0": "data.max_source_length must be at least 1, not 0",
+    "data.max_source_length=0": "data.max_source_length must be at least 1 and at most a million, not 0",
     "data.max_target_length=1": "data.max_target_length must be at least 2",
-    "data.valid_share=1.5": "data.valid_share = 1.5: expected a share",
+    "data.valid_share=1.5": "data.valid_share must be a share from 0 to below 1",
     "data.test_share=0.97": "leave nothing for training",
     "vocabulary.size=2": "vocabulary.size = 2: a word vocabulary needs 5",
-    "data.path=elsewhere": "data.path is for the built-in corpora",
+    "data.path=elsewhere": "'path' belongs to corpus docstrings and debian and shapes, and this is 'files'",
     "data.lenght=3": "unknown key 'lenght'",
 }
 

@@ -15,7 +15,7 @@ from bangbang.data import Corpus, encoding, preparation, prepare
 from bangbang.data.schema import ENCODED
 from bangbang.data.settings import Words
 from bangbang.data.split import Split
-from bangbang.data.vocabulary import Vocabulary
+from bangbang.data.trained import TrainedVocabulary
 from bangbang.errors import InputError
 
 
@@ -47,7 +47,7 @@ def test_an_interrupted_preparation_goes_on(
     calls = {"train": 0, "_file": 0}
     target, name, limit = {
         "reading": (preparation, "read", 0),
-        "vocabulary": (Vocabulary, "train", 0),
+        "vocabulary": (TrainedVocabulary, "train", 0),
         "the second file": (encoding.Encoder, "_file", 1),
         "the manifest": (preparation, "publish", 0),
     }[stage]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from bangbang.data import Vocabulary
 from bangbang.data.settings import BytePairs
 from bangbang.explanation import Subject, Trace, trace
 from bangbang.explanation.targets import bang_bang
@@ -198,7 +197,7 @@ def test_settings_come_from_a_bang_bang_run_and_else_are_defaults() -> None:
 
 
 def test_words_are_readable_and_safe_to_print(subject: Subject, tmp_path: Path) -> None:
-    pieces = Vocabulary.train(["a clock für dich"] * 3, BytePairs(size=300))
+    pieces = BytePairs(size=300).build(["a clock für dich"] * 3)
     odd = replace(subject, run=Run(tmp_path, subject.run.config, pieces))
     words = [odd.word(token) for token in range(len(pieces))]
     assert words[:4] == list(SYMBOLS) and "␣clock" in words

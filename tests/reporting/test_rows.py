@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from bangbang import config as configs
 from bangbang.errors import InputError
 from bangbang.metrics import Rouge, compare
 from bangbang.reporting import LabelledRun, Results, evaluate, report, table
@@ -156,10 +157,9 @@ def test_runs_on_other_corpora_are_refused(labelled_runs: list[LabelledRun], oth
 
 
 def test_runs_on_images_and_texts_are_refused(labelled_runs: list[LabelledRun], other: LabelledRun) -> None:
-    facts = json.loads((other.folder / "corpus.json").read_text())
-    features = {"folder": "features", "encoder": "none", "size": 4}
-    (other.folder / "corpus.json").write_text(json.dumps({**facts, "features": features}))
-    with pytest.raises(InputError, match="different tasks"):
+    config = configs.read(other.folder / "config.toml", ["model.kind=show_and_tell", "model.layers=1"])
+    (other.folder / "config.toml").write_text(configs.dumps(config))
+    with pytest.raises(InputError, match="different tasks, headlines and captions"):
         check_comparable([labelled_runs[0], other])
 
 

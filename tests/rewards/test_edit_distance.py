@@ -5,7 +5,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bangbang.data import Vocabulary
 from bangbang.data.settings import BytePairs
 from bangbang.errors import InputError
 from bangbang.rewards import EditDistance, dense
@@ -93,7 +92,7 @@ def test_rows_in_the_middle_of_a_character_can_be_selected() -> None:
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(texts=st.tuples(*[st.text("aéßü€ 😀x", min_size=1, max_size=12)] * 2))
 def test_a_vocabulary_of_pieces_counts_the_characters_of_the_text(texts: tuple[str, str]) -> None:
-    vocabulary = Vocabulary.train(["é ü üx ü€"] * 3, BytePairs(size=268, lowercase=False))
+    vocabulary = BytePairs(size=268, lowercase=False).build(["é ü üx ü€"] * 3)
     reward = EditDistance("character", texts=vocabulary.texts(), separator="")
     z, y = (vocabulary.encode(text) for text in texts)
     state = reward.start(torch.tensor([[*y, EOS]]))

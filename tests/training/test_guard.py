@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors import SafetensorError
 
 from bangbang import config as configs
 from bangbang.errors import InputError
@@ -108,17 +107,15 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_lost(tiny_run: Path, tiny_c
         (errno.EPIPE, "; go on with --resume"),
     ],
 )
-@pytest.mark.parametrize("place", ["training", "checkpoint", "safetensors"])
+@pytest.mark.parametrize("place", ["training", "checkpoint"])
 def test_advice_follows_the_cause(
     tiny_config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, advice: str, place: str
 ) -> None:
     def fails(*_: object, **__: object) -> None:
-        if place == "safetensors":
-            raise SafetensorError(f"Error while serializing: I/O error: {os.strerror(number)} (os error {number})")
         raise OSError(number, os.strerror(number))
 
     target = {"training": (loop.Trainer, "take_step"), "checkpoint": (checkpoint, "checksum")}
-    monkeypatch.setattr(*target.get(place, (checkpoint, "save_file")), fails)
+    monkeypatch.setattr(*target[place], fails)
     with pytest.raises(InputError) as raised:
         train(configs.read(tiny_config, ["training.max_steps=1"]), tmp_path / "run")
     message = str(raised.value)

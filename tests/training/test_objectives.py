@@ -113,20 +113,22 @@ def test_a_start_from_another_model_or_no_run_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    ("kind", "setting", "message"),
     [
-        ("objective.reward_weight=inf", "reward_weight must be at least 0 and finite"),
-        ("objective.p_drop=1.5", "p_drop must be between 0 and 1"),
-        ("objective.baseline=others", "samples must be at least 1, 2 with a baseline"),
-        ("reward.kind=meteor", "is not one of"),
-        ("reward.max_n=0", "max_n must be at least 1"),
-        ("objective.p_dorp=0.2", "did you mean 'p_drop'"),
+        ("spg", "objective.reward_weight=inf", "reward_weight must be at least 0 and finite"),
+        ("bbspg", "objective.p_drop=1.5", "p_drop must be between 0 and 1"),
+        ("pg", "objective.baseline=others", "samples must be at least 1, 2 with a baseline"),
+        ("raml", "objective.p_drop=0.5", "'p_drop' belongs to kind bbspg"),
+        ("mle", "reward.kind=meteor", "is not one of"),
+        ("mle", "reward.max_n=0", "max_n must be at least 1"),
+        ("bbspg", "objective.p_dorp=0.2", "did you mean 'p_drop'"),
     ],
 )
 def test_bad_settings_are_named(
-    setting: str, message: str, tiny_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, setting: str, message: str, tiny_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["train", str(tiny_config), "--out", str(tmp_path / "run"), "--set", setting]) == 2
+    settings = ["--set", f"objective.kind={kind}", "--set", setting]
+    assert main(["train", str(tiny_config), "--out", str(tmp_path / "run"), *settings]) == 2
     assert message in capsys.readouterr().err
 
 

@@ -8,7 +8,7 @@ import torch
 
 from bangbang import config as configs
 from bangbang.corpora.settings import Files
-from bangbang.data import Split, Vocabulary
+from bangbang.data import Split
 from bangbang.data.settings import BytePairs, Words
 from bangbang.rewards import DocumentFrequency
 from bangbang.rewards.settings import CiderDSettings
@@ -37,7 +37,7 @@ def run_of(tmp_path: Path, max_target_length: int, kind: str = "word") -> Run:
     texts = [text for several in REFERENCES for text in several]
     vocabulary = Words(size=300) if kind == "word" else BytePairs(size=300)
     config = replace(configs.Config(), data=Files(max_target_length=max_target_length), reward=CiderDSettings())
-    return Run(tmp_path, replace(config, vocabulary=vocabulary), Vocabulary.train(texts, vocabulary))
+    return Run(tmp_path, replace(config, vocabulary=vocabulary), vocabulary.build(texts))
 
 
 def test_references_are_cut_before_they_are_counted(tmp_path: Path) -> None:

@@ -102,6 +102,8 @@ def remarks(manifest: dict[str, Any]) -> list[str]:
     from bangbang.data.corpus import caveat
 
     lines = [f"vocabulary: {manifest['vocabulary_size']:,} types"]
+    if manifest.get("source_vocabulary_size"):
+        lines.append(f"vocabulary of the sources: {manifest['source_vocabulary_size']:,} types")
     if manifest.get("features"):
         facts = manifest["features"]
         lines.append(

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from bangbang.contracts import Vocabulary
 from bangbang.data.split import Split
-from bangbang.data.vocabulary import Vocabulary
+from bangbang.data.vocabulary import load_vocabulary
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable
 from bangbang.files import read_json
@@ -55,13 +56,20 @@ class Corpus:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary.load(self.folder / VOCABULARY)
+        return self._vocabulary(VOCABULARY, self.manifest["vocabulary_size"])
 
     @cached_property
     def source_vocabulary(self) -> Vocabulary | None:
         """That of the sources, if they have one of their own."""
-        path = self.folder / SOURCE_VOCABULARY
-        return Vocabulary.load(path) if path.exists() else None
+        size = self.manifest.get("source_vocabulary_size")
+        return None if size is None else self._vocabulary(SOURCE_VOCABULARY, size)
+
+    def _vocabulary(self, name: str, size: int) -> Vocabulary:
+        vocabulary = load_vocabulary(self.folder / name)
+        if len(vocabulary) != size:
+            trouble = f"{len(vocabulary)} tokens instead of {size}"
+            raise InputError(f"{self.folder / name}: {trouble}; remove {self.folder} to make it anew")
+        return vocabulary
 
     @cached_property
     def features(self) -> FeatureTable | None:
@@ -113,6 +121,8 @@ def wrong_entry(manifest: dict[str, Any]) -> str:
     for name, kind in ENTRIES.items():
         if not isinstance(manifest.get(name), kind):
             return name
+    if not isinstance(manifest.get("source_vocabulary_size"), int | None):
+        return "source_vocabulary_size"
     if manifest.get("features") is not None and wrong_features(manifest["features"]):
         return "features"
     for split, counts in manifest["splits"].items():

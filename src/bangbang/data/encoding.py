@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bangbang.contracts import Vocabulary
 from bangbang.corpora.text_files import identity
 from bangbang.data.raw import record_batches
 from bangbang.data.schema import ENCODED, ROWS
-from bangbang.data.vocabulary import Vocabulary
 from bangbang.features import FeatureTable
 from bangbang.files import make_folder, move, new_file, read_json, write_whole
 from bangbang.symbols import EOS, UNK

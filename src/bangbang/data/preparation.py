@@ -4,7 +4,6 @@ It grows in a hidden folder beside its place. A process that is stopped or kille
 goes on from the last whole stage (reading, vocabulary) or file (encoding).
 """
 
-import dataclasses
 import hashlib
 import json
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bangbang.consent import CACHE, FULL, Consent
+from bangbang.contracts import Vocabulary
 from bangbang.corpora.pairs import Reader
 from bangbang.corpora.settings import CorpusSettings
 from bangbang.data.corpus import FORMAT, MANIFEST, SOURCE_VOCABULARY, VOCABULARY, Corpus
@@ -20,7 +20,7 @@ from bangbang.data.encoding import Encoder
 from bangbang.data.raw import Side, texts
 from bangbang.data.reading import READING, raw_path, read
 from bangbang.data.settings import VocabularySettings
-from bangbang.data.vocabulary import Vocabulary, check_size
+from bangbang.data.vocabulary import load_vocabulary
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable
 from bangbang.files import publish, remove, write_whole
@@ -50,9 +50,11 @@ def prepare(
     """
     vocabularies = Vocabularies(vocabulary, source_vocabulary)
     for each in filter(None, vocabularies):
-        check_size(each)
+        each.check()
     data.make_missing(consent)
     reader = open_reader(data)
+    if reader.features and source_vocabulary:
+        raise InputError(f"source_vocabulary: the sources of {data.corpus} are images, not texts; leave it out")
     made_from = {"format": FORMAT, "input": reader.identity, "options": options(data, vocabularies)}
     key = hashlib.blake2b(json.dumps(made_from, sort_keys=True).encode(), digest_size=6).hexdigest()
     folder = Path(data.cache) / f"{reader.name}-{key}"
@@ -107,7 +109,7 @@ def options(data: CorpusSettings, vocabularies: Vocabularies) -> dict[str, Any]:
     table: dict[str, Any] = {"data": data.options}
     for name, settings in zip(("vocabulary", "source_vocabulary"), vocabularies, strict=True):
         if settings is not None:
-            table[name] = {"kind": settings.kind, **dataclasses.asdict(settings)}
+            table[name] = settings.identity
     return table
 
 
@@ -120,10 +122,10 @@ def build(reader: Reader, data: CorpusSettings, settings: Vocabularies, folder: 
     facts = read(reader, data, folder, shown)
     rows: dict[str, int] = facts.pop("rows")
     shared = settings.source is None and reader.features is None
-    vocabulary = trained(folder, VOCABULARY, settings.target, "both" if shared else "targets", shown)
+    vocabulary = built(folder, VOCABULARY, settings.target, "both" if shared else "targets", shown)
     sources = vocabulary
     if settings.source is not None:
-        sources = trained(folder, SOURCE_VOCABULARY, settings.source, "sources", shown)
+        sources = built(folder, SOURCE_VOCABULARY, settings.source, "sources", shown)
     encoder = Encoder(vocabulary, sources, data.max_source_length, data.max_target_length, reader.features)
     reports = {}
     for name, count in rows.items():
@@ -139,6 +141,7 @@ def build(reader: Reader, data: CorpusSettings, settings: Vocabularies, folder: 
         "features": features_facts(reader.features) if reader.features else None,
         "synthetic": reader.synthetic,
         "vocabulary_size": len(vocabulary),
+        "source_vocabulary_size": None if settings.source is None else len(sources),
         "splits": reports,
         **facts,
         "fingerprint": encoder.fingerprint,
@@ -146,12 +149,12 @@ def build(reader: Reader, data: CorpusSettings, settings: Vocabularies, folder: 
     write_manifest(folder, manifest)
 
 
-def trained(folder: Path, name: str, settings: VocabularySettings, side: Side, shown: Progress) -> Vocabulary:
-    """The vocabulary of some of the training texts, trained unless an earlier call has."""
+def built(folder: Path, name: str, settings: VocabularySettings, side: Side, shown: Progress) -> Vocabulary:
+    """The vocabulary of some of the training texts, made unless an earlier call has."""
     if not (folder / name).exists():
-        with shown.task("training the vocabulary"):
-            Vocabulary.train(texts(raw_path(folder, "train"), side), settings).save(folder / name)
-    return Vocabulary.load(folder / name)
+        with shown.task("making the vocabulary"):
+            settings.build(texts(raw_path(folder, "train"), side)).save(folder / name)
+    return load_vocabulary(folder / name)
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:

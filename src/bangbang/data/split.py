@@ -37,12 +37,13 @@ class Split:
         features: FeatureTable | None = None,
         all_references: bool = False,
         vocabulary_size: int = np.iinfo(np.int32).max,
-        source_vocabulary_size: int = np.iinfo(np.int32).max,
+        source_vocabulary_size: int | None = None,
         release: Callable[[], None] = lambda: None,
         passed: Callable[[int], None] = lambda chunk: None,
     ) -> None:
         self._table, self._features, self._all_references = table, features, all_references
-        self._vocabulary_size, self._source_size, self._release = vocabulary_size, source_vocabulary_size, release
+        self._vocabulary_size, self._release = vocabulary_size, release
+        self._source_size = vocabulary_size if source_vocabulary_size is None else source_vocabulary_size
         if table.column("source").null_count:
             raise ValueError("a row without a source")
         if features is not None:
@@ -61,16 +62,22 @@ class Split:
 
     @classmethod
     def open(
-        cls, folder: Path, features: FeatureTable | None, all_references: bool, vocabulary_size: int, source_size: int
+        cls,
+        folder: Path,
+        features: FeatureTable | None,
+        all_references: bool,
+        vocabulary_size: int,
+        source_vocabulary_size: int | None = None,
     ) -> "Split":
-        """The split in a folder; an id outside the vocabulary is an InputError when it is met."""
+        """The split in a folder; an id outside its side's vocabulary is an InputError when it is met. Sources share
+        that of the targets unless they have one of their own."""
         paths = sorted(folder.glob("data-*.arrow"))
         if not paths or paths[-1].name != f"data-{len(paths) - 1:05d}-of-{len(paths):05d}.arrow":
             raise ValueError("files are missing")
         mapped = MappedTable(paths)
         if mapped.table.schema != ENCODED:
             raise ValueError("other columns than a split has")
-        sizes = vocabulary_size, source_size
+        sizes = vocabulary_size, source_vocabulary_size
         return cls(mapped.table, features, all_references, *sizes, mapped.release, mapped.release_sometimes)
 
     def __len__(self) -> int:

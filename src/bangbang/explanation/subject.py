@@ -114,9 +114,8 @@ class Subject:
         if token <= UNK:
             return SYMBOLS[token]
         text = self.run.vocabulary.decode([token]).replace(" ", "␣")
-        return (
-            text if text.isprintable() and "\N{REPLACEMENT CHARACTER}" not in text else self.run.vocabulary.token(token)
-        )
+        legible = text and text.isprintable() and "\N{REPLACEMENT CHARACTER}" not in text
+        return text if legible else self.run.vocabulary.token(token)
 
     def text(self, tokens: list[int]) -> str:
         return self.run.vocabulary.decode(tokens)

@@ -1,16 +1,12 @@
-"""A foreign vocabulary in our ids.
-
-Ids 0 to 3 are `<pad>`, `<s>`, `</s>` and `<unk>`, as everywhere in this package; token i of the foreign vocabulary is
-i + 4. Its ends are `</s>`, and its token for unknown words, where it has one, is `<unk>`.
-"""
+"""A foreign vocabulary in our ids, as tensors: `bangbang.translation`, and what may not be generated."""
 
 from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
-from bangbang.errors import InputError
-from bangbang.symbols import EOS, PAD, SYMBOLS, UNK
+from bangbang.symbols import PAD
+from bangbang.translation import NONE, Translation, check_tokens
 
 
 class Alphabet:
@@ -19,28 +15,17 @@ class Alphabet:
     def __init__(
         self, foreign_size: int, ends: Sequence[int], unknown: int | None = None, forbidden: Iterable[int] = ()
     ) -> None:
-        """`ends`: the tokens that end a sequence; the first one is written for `</s>`, the others are only read.
+        """`ends`, `unknown`: as `Translation` has them.
 
         `forbidden`: tokens that are never generated. An end that is forbidden too, such as one that also pads, stays
-        an end. An unknown token that is an end stays an end as well, and `<unk>` then has no counterpart.
+        an end.
         """
-        named = {"end": ends, "unknown": [] if unknown is None else [unknown], "forbidden": (forbidden := [*forbidden])}
-        for name, tokens in named.items():
-            if outside := [token for token in tokens if not 0 <= token < foreign_size]:
-                raise InputError(f"{name} token {outside[0]} is outside a vocabulary of {foreign_size} tokens")
-        if not ends:
-            raise InputError("a vocabulary needs an end token: name at least one")
-        self.size = foreign_size + len(SYMBOLS)
+        check_tokens("forbidden", forbidden := [*forbidden], foreign_size)
+        translation = Translation(foreign_size, ends, unknown)
+        self.size = translation.size
         self.forbidden = sorted({*forbidden, *ends[1:]} - {ends[0]})
-        theirs = torch.arange(-len(SYMBOLS), foreign_size)
-        ours = torch.arange(foreign_size) + len(SYMBOLS)
-        theirs[: len(SYMBOLS)] = -1
-        if unknown is not None and unknown not in ends:
-            theirs[unknown + len(SYMBOLS)], theirs[UNK], ours[unknown] = -1, unknown, UNK
-        for end in ends:
-            theirs[end + len(SYMBOLS)], ours[end] = -1, EOS
-        theirs[EOS] = ends[0]
-        theirs[torch.isin(theirs, torch.tensor(self.forbidden, dtype=torch.long))] = -1
+        theirs, ours = torch.tensor(translation.theirs), torch.tensor(translation.ours)
+        theirs[torch.isin(theirs, torch.tensor(self.forbidden, dtype=torch.long))] = NONE
         self.tables = theirs, ours
 
     def to_theirs(self, tokens: Tensor) -> Tensor:

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from bangbang.errors import InputError
 from bangbang.heads.alphabet import Alphabet
-from bangbang.heads.linear_head import LinearHead, OutputLayer
+from bangbang.heads.linear_head import LinearHead
+from bangbang.heads.output_layer import OutputLayer
 
 
 class LinearLike(Protocol):

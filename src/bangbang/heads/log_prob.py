@@ -21,7 +21,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from bangbang.contracts import Scored
 from bangbang.errors import InputError
-from bangbang.heads.linear_head import OutputLayer, chunk_rows
+from bangbang.heads.output_layer import OutputLayer, chunk_rows
 from bangbang.heads.targets import Gradients, Targets, logit_gradients_, set_log_probs, token_log_probs
 
 ENTROPIES = 16  # rows whose entropy is taken, spread evenly: a pass over so few costs nothing, one over all would

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Offsets
-from bangbang.heads.linear_head import OutputLayer, chunk_rows
+from bangbang.heads.output_layer import OutputLayer, chunk_rows
 from bangbang.precision import widest_float
 
 BLOCK = 256

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.heads.linear_head import OutputLayer
+from bangbang.heads.output_layer import OutputLayer
 
 
 class Targets(NamedTuple):

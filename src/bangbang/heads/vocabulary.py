@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn import functional as F
 
-from bangbang.heads.linear_head import LinearHead, OutputLayer
+from bangbang.heads.linear_head import LinearHead
+from bangbang.heads.output_layer import OutputLayer
 from bangbang.symbols import BOS, PAD
 
 Rows = list[tuple[Tensor, Tensor]]  # tokens [N] and the gradients [N, D] of their vectors

@@ -103,7 +103,7 @@ def identity_of(opened: Run, checkpoint: Path, metric: Metric) -> dict[str, Any]
         "format": FORMAT,
         "checkpoint": checkpoint.name,
         "weights": read_json(checkpoint / STATE)["sha256"][MODEL],
-        "vocabulary": opened.vocabulary.fingerprint,
+        **opened.fingerprints,
         "corpus": opened.corpus_facts.get("fingerprint"),
         "lengths": [data.max_source_length, data.max_target_length],
         "decoding": [dataclasses.asdict(way) for way in ways(opened)],

@@ -116,6 +116,7 @@ def check_unchanged(plan: Plan, fingerprint: str) -> None:
 def changes(before: Config, now: Config) -> Iterator[str]:
     old, new = configs.flat(before), configs.flat(now)
     for key in configs.differences(before, now):
-        moved = key == "training.init" and old[key] and new[key]  # the folder has another name, seen from here
+        was, now_is = old.get(key), new.get(key)
+        moved = key == "training.init" and was and now_is  # the folder has another name, seen from here
         if key not in INDIFFERENT and not moved:
-            yield f"{key} was {old[key]!r}, now {new[key]!r}"
+            yield f"{key} was {was!r}, now {now_is!r}"

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from bangbang.errors import InputError
-from bangbang.rewards.references import NOTHING, References
-from bangbang.rewards.state import BaseReward, PerRow, ScoredState, Several, checked_several
+from bangbang.rewards.references import NOTHING, PerRow, References
+from bangbang.rewards.state import BaseReward, ScoredState, Several, checked_several
 
 
 def ngram_total(length: int, n: int, start_symbol: bool) -> int:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Increments
-from bangbang.rewards.references import NOTHING, References
-from bangbang.rewards.state import BaseReward, PerRow, State, checked_several
+from bangbang.rewards.references import NOTHING, PerRow, References
+from bangbang.rewards.state import BaseReward, State, checked_several
 from bangbang.symbols import EOS, PAD
 
 

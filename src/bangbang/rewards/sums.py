@@ -13,8 +13,8 @@ from torch import Tensor
 from bangbang.contracts import Increments, Reward, RewardState
 from bangbang.errors import InputError
 from bangbang.rewards.increments import adapted
-from bangbang.rewards.references import References
-from bangbang.rewards.state import BaseReward, PerRow, State
+from bangbang.rewards.references import PerRow, References
+from bangbang.rewards.state import BaseReward, State
 from bangbang.symbols import PAD
 
 

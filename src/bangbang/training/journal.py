@@ -33,11 +33,13 @@ class Journal:
         self.board.flush()
 
     def begin_stage(self, step: int, number: int, label: str, seconds: float) -> None:
-        """Mark where a stage begins; numbers count from 1."""
+        """Mark that a stage begins after so many steps; numbers count from 1."""
         line = {"kind": "stage", "step": step, "stage": number, "label": label, "seconds": seconds}
         self.lines.write(json.dumps(line) + "\n")
         self.lines.flush()
-        self.board.text("stage", f"{number}: {label}", step)
+        # at its first step: a run that goes on from where the stage begins drops this, and marks it again
+        self.board.text("stage", f"{number}: {label}", step + 1)
+        self.board.flush()
 
     def samples(self, step: int, examples: Sequence[Example]) -> None:
         text = "\n".join(

@@ -6,6 +6,7 @@ resumed from weights, optimiser state and a step number alone, and equals one th
 
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -110,8 +111,9 @@ def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -
             raise InputError(
                 f"{folder}: was trained on another corpus than {corpus.folder} is now; choose another --out"
             )
-        if run.vocabulary.fingerprint != corpus.vocabulary.fingerprint:
-            raise InputError(f"{folder / 'vocabulary.json'}: is not the vocabulary of {corpus.folder}")
+        for name, fingerprint in Run.elsewhere(folder, config, corpus).fingerprints.items():
+            if run.fingerprints.get(name) != fingerprint:
+                raise InputError(f"{folder / name}.json: is not the {name} of {corpus.folder}")
     return Run.create(folder, config, corpus)
 
 
@@ -120,7 +122,7 @@ class Trainer:
 
     def __init__(self, run: Run, corpus: Corpus, accelerator: Accelerator) -> None:
         self.run, self.config, self.accelerator = run, run.config, accelerator
-        self.valid_split, self.task, self.legs = corpus.split("valid"), run.task, run.config.legs
+        self.valid_split, self.task = corpus.split("valid"), run.task
         self.stream = BatchStream(
             corpus.split("train", self.config.data.all_references),
             self.config.training,
@@ -139,9 +141,15 @@ class Trainer:
         self.saved, self.saved_at = self.progress.step, time.monotonic()
         self.leg = self.config.leg_at(self.progress.step)
         self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
-        if resumed and resumed.checkpoint and not self.leg_begins():
-            checkpoint.load_optimizer(Path(resumed.checkpoint), self.model, self.optimizer)
-        self.learner = accelerator.prepare(Learner(self.model, self.objective(self.leg)))
+        if not self.leg_begins():
+            saved = run.checkpoints / checkpoint.name_of(self.progress.step)
+            load = partial(checkpoint.load_optimizer, saved, self.model, self.optimizer)
+            self.ranks.together(load, on_main_only=True)
+        # those of later stages too: what is wrong with one should not be found out after hours
+        to_come = [self.leg, *(leg for leg in self.config.legs if leg.number > self.leg.number)]
+        self.objectives = {leg.number: self.objective(leg) for leg in to_come}
+        self.own_learner = Learner(self.model, self.objectives[self.leg.number])
+        self.learner = accelerator.prepare(self.own_learner)
         gradients = sum(parameter.nbytes for parameter in self.model.parameters())
         if memory := SharedMemory.of(self.ranks, gradients):
             self.learner.register_comm_hook(memory, SharedMemory.average_bucket)
@@ -149,8 +157,8 @@ class Trainer:
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
     def leg_begins(self) -> bool:
-        """Whether the run stands at the start of a stage that follows another."""
-        return self.leg.number > 0 and self.progress.step == self.leg.first_step
+        """Whether the run stands at the start of its stage, where the optimiser's state is fresh."""
+        return self.progress.step == self.leg.first_step
 
     def objective(self, leg: Leg) -> Objective:
         length = self.config.data.max_target_length
@@ -158,19 +166,26 @@ class Trainer:
 
     def begin_leg(self) -> None:
         """Go on with the stage that begins at this step: its weights, a new optimiser, its objective."""
-        self.leg = leg = self.config.leg_at(self.progress.step)
-        if leg.number > 0:
-            if leg.start == "best" and self.progress.has_best and self.progress.best_step != self.progress.step:
-                best = self.run.checkpoints / checkpoint.name_of(self.progress.best_step)
-                self.ranks.together(lambda: checkpoint.load_model(best, self.model), on_main_only=True)
-                self.ranks.share_weights(self.model)
-            self.optimizer = build_optimizer(self.model.parameters(), leg.optimizer)
-            self.accelerator.unwrap_model(self.learner).objective = self.objective(leg)
-        if len(self.legs) > 1:
-            label = leg_label(leg)
-            self.monitor.say(f"stage {leg.number + 1} of {len(self.legs)}: {label}, {leg.steps:,} steps")
+        self.leg = self.config.leg_at(self.progress.step)
+        if self.leg.start == "best" and self.progress.best_step != self.progress.step:
+            self.ranks.together(self.load_best, on_main_only=True)
+            self.ranks.share_weights(self.model)
+        self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
+        self.own_learner.objective = self.objectives[self.leg.number]
+        if self.config.stages:
+            number, label = self.leg.number + 1, leg_label(self.leg)
+            self.monitor.say(f"stage {number} of {len(self.config.stages)}: {label}, {self.leg.steps:,} steps")
             if self.journal:
-                self.journal.begin_stage(self.progress.step, leg.number + 1, label, self.progress.seconds)
+                self.journal.begin_stage(self.progress.step, number, label, self.progress.seconds)
+
+    def load_best(self) -> None:
+        """Put the best validated weights into the model."""
+        best = self.run.checkpoints / checkpoint.name_of(self.progress.best_step)
+        try:
+            checkpoint.read_state(best)
+            checkpoint.load_model(best, self.model)
+        except InputError as error:
+            raise InputError(f"{error}; stage {self.leg.number + 1} starts from these weights, the best ones") from None
 
     def run_to_the_end(self) -> Outcome:
         limits, max_steps = self.config.training, self.config.max_steps
@@ -189,7 +204,7 @@ class Trainer:
                     break
                 if due:
                     self.save()
-                if self.progress.step in (self.leg.end, self.leg.first_step):
+                if self.leg_begins() or self.progress.step == self.leg.end:
                     self.begin_leg()
                 interval.add(*self.take_step(self.stream.batch(self.progress.step)))
                 self.progress = self.progress._replace(step=self.progress.step + 1, seconds=interval.total_seconds())
@@ -268,7 +283,7 @@ class Trainer:
         if self.journal:
             record = {"epoch": epoch, "seconds": self.progress.seconds, "learning_rate": rate, **values}
             record["skipped"] = self.progress.skipped
-            if len(self.legs) > 1:
+            if self.config.stages:
                 record["stage"] = self.leg.number + 1
             self.journal.record("train", self.progress.step, record)
 

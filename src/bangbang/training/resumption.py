@@ -24,8 +24,6 @@ BUDGET = {
 
 class Resumption(NamedTuple):
     progress: Progress
-    checkpoint: str
-    """The folder that it goes on from; empty at a start."""
     notes: list[str]
     """What a person should know: which checkpoints were damaged, and which one it goes on from."""
 
@@ -37,7 +35,7 @@ def resume(run: Run, model: nn.Module) -> Resumption:
         shelf.sweep(run.checkpoints)
         if run.config.training.init:
             start_from(Run.open(run.config.training.init), run, model)
-        return Resumption(Progress(), "", [])
+        return Resumption(Progress(), [])
     run.check_vocabulary(newest.checkpoint, newest.state.origin)
     changed = changes(newest.state.origin.get("config"), run.config)
     if changed:
@@ -45,9 +43,7 @@ def resume(run: Run, model: nn.Module) -> Resumption:
     checkpoint.load_model(newest.checkpoint, model)
     shelf.tidy(run.checkpoints, newest.checkpoint)
     notes = [f"damaged, set aside: {message}" for message in newest.damaged]
-    return Resumption(
-        newest.state.progress, str(newest.checkpoint), [*notes, f"going on from {newest.checkpoint.name}"]
-    )
+    return Resumption(newest.state.progress, [*notes, f"going on from {newest.checkpoint.name}"])
 
 
 def start_from(other: Run, run: Run, model: nn.Module) -> None:
@@ -62,14 +58,14 @@ def start_from(other: Run, run: Run, model: nn.Module) -> None:
 
 
 def changes(before: Any, config: configs.Config) -> list[str]:
-    """The `table.key`s, but those of the budget, that had another value. Keys of a newer version do not count."""
+    """The `table.key`s, but those of the budget, that had another value.
+
+    A key that one of the two lacks is a newer or an older version's and does not count, except in stages.
+    """
     if not isinstance(before, dict):
         return ["all of it"]
-    current = configs.flat(config)
-    stages = ["stages"] if before.get("stages", []) != current.get("stages", []) else []
-    return stages + [
-        f"{name}.{key} was {value!r}"
-        for name, table in before.items()
-        for key, value in (table.items() if isinstance(table, dict) else ())
-        if f"{name}.{key}" not in BUDGET and current.get(f"{name}.{key}", value) != value
-    ]
+    old, current = configs.flat_tables(before), configs.flat(config)
+    shared = [key for key in old if key in current and key not in BUDGET]
+    stages = [key for key in (*old, *current) if key.startswith("stages.")]
+    keys = dict.fromkeys((*shared, *stages))
+    return [f"{key} was {old.get(key)!r}" for key in keys if old.get(key) != current.get(key)]

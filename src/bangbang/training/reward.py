@@ -13,9 +13,7 @@ ROWS = 2_000  # at a time: the references of a large corpus do not fit in memory
 
 def run_reward(run: Run, settings: RewardSettings, train: Callable[[], Split]) -> Sum:
     """The reward of a [reward] table; `train` gives the training split, which few rewards ask for, when they begin."""
-    inputs = RewardInputs(
-        run.vocabulary.texts(), run.config.vocabulary.joint, lambda: training_references(run, train())
-    )
+    inputs = RewardInputs(run.vocabulary.texts(), run.vocabulary.joint, lambda: training_references(run, train()))
     return settings.build(inputs)
 
 

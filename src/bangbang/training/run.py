@@ -13,9 +13,9 @@ import torch
 from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.consent import CACHE, Consent
-from bangbang.contracts import InputSizes, Task
+from bangbang.contracts import InputSizes, Task, Vocabulary
 from bangbang.corpora.settings import CorpusSettings
-from bangbang.data import Corpus, Vocabulary, prepare
+from bangbang.data import Corpus, load_vocabulary, prepare
 from bangbang.data.corpus import caveat, wrong_features
 from bangbang.errors import InputError
 from bangbang.files import make_folder, read_json, write_whole
@@ -72,9 +72,9 @@ class Run:
                 f"{folder}: not a run (no config.toml); make one with `bangbang train CONFIG --out {folder}`"
             )
         config = configs.read(folder / "config.toml", old=True)
-        vocabulary = Vocabulary.load(folder / "vocabulary.json")
+        vocabulary = load_vocabulary(folder / "vocabulary.json")
         own = config.source_vocabulary is not None
-        sources = Vocabulary.load(folder / "source_vocabulary.json") if own else None
+        sources = load_vocabulary(folder / "source_vocabulary.json") if own else None
         return cls(folder, config, vocabulary, sources, cache=cache)
 
     @property
@@ -89,7 +89,13 @@ class Run:
     @property
     def origin(self) -> dict[str, Any]:
         """What a checkpoint of this run says it belongs to."""
-        return {"config": configs.plain(self.config), "vocabulary": self.vocabulary.fingerprint}
+        return {"config": configs.plain(self.config), **self.fingerprints}
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Of each vocabulary, by name: a checkpoint's ids mean words of these."""
+        own = {"vocabulary": self.vocabulary, "source_vocabulary": self.source_vocabulary}
+        return {name: vocabulary.fingerprint for name, vocabulary in own.items() if vocabulary is not None}
 
     @cached_property
     def task(self) -> Task:
@@ -187,8 +193,9 @@ class Run:
 
     def check_vocabulary(self, found: Path, origin: Mapping[str, Any]) -> None:
         """An InputError if a checkpoint was made with another vocabulary; its ids would mean other words."""
-        if origin.get("vocabulary") != self.vocabulary.fingerprint:
-            raise InputError(f"{found}: was made with another vocabulary than {self.folder / 'vocabulary.json'}")
+        for name, fingerprint in self.fingerprints.items():
+            if origin.get(name) != fingerprint:
+                raise InputError(f"{found}: was made with another vocabulary than {self.folder / name}.json")
 
     def load_model(self, which: str = "best", device: torch.device | str = "cpu") -> Generator[Any]:
         found, state = self.choose(which)

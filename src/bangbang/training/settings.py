@@ -48,7 +48,7 @@ class TrainingSettings(Settings):
     batch_size: int = 200
     """Examples per step and process."""
     max_steps: int = 10_000_000
-    """Steps at most; stages that have more are cut short."""
+    """Steps at most, those of all stages together; stages that have more are cut short."""
     max_minutes: float = 0.0
     """Wall-clock budget; 0 means none. The last validation comes after it."""
     validate_every: int = 5_000
@@ -60,7 +60,7 @@ class TrainingSettings(Settings):
     metric: str = ""
     """The validation score that picks the best checkpoint, one of the task's; empty means the task's own choice."""
     patience: int = 0
-    """Stop after so many validations without a better score; 0 means never."""
+    """End the run, in whatever stage it is, after so many validations without a better score; 0 means never."""
     keep_checkpoints: int = 2
     """Newest checkpoints kept beside the best one."""
     max_skipped: int = 10
