@@ -7,7 +7,9 @@ a turn of each, and medians over rounds are reported: `cost` is a run's seconds 
 examples:
   bangbang bench training configs/headlines-debian.toml configs/headlines-debian-spg.toml
   bangbang bench training configs/captions-flickr8k.toml configs/captions-flickr8k-spg.toml \\
-      --init runs/flickr8k --set data.corpus=FOLDER --set objective.p_drop_delay=0 --json
+      --init runs/flickr8k --set data.corpus=FOLDER --json
+
+--set changes all configs: a key that only some objectives have is set in a copy of their config.
 """
 
 import argparse
