@@ -9,7 +9,7 @@ import pytest
 from bangbang import config as configs
 from bangbang.cli.main import main
 from bangbang.explanation import Subject
-from bangbang.explanation.example import validation_example
+from bangbang.explanation.subject import validation_example
 from bangbang.training import Run, train
 
 STAGES = """
