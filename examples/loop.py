@@ -27,7 +27,7 @@ def train(config: configs.Config) -> Generator[Any]:
     torch.manual_seed(config.training.seed)
     model = config.model.build(InputSizes(len(corpus.vocabulary), None, None))
     optimizer = build_optimizer(model.parameters(), config.optimizer)
-    inputs = RewardInputs(corpus.vocabulary.texts(), config.vocabulary.joint, lambda: ())
+    inputs = RewardInputs(corpus.vocabulary.texts(), corpus.vocabulary.joint, lambda: ())
     objective = config.objective.build(lambda: config.reward.build(inputs), config.data.max_target_length)
     learner = Learner(model, objective)
     for step in range(config.training.max_steps):
