@@ -49,7 +49,7 @@ def test_the_papers_sizes() -> None:
         ("optimizer.kind=sgd", "'adagrad'"),
         ("objective.kind=bbpsg", "did you mean 'bbspg'"),
         ("objective.p_drop=0.6", "'p_drop' belongs to kind bbspg, and this is 'mle'; set objective.kind=bbspg"),
-        ("data.source_field=a", "'source_field' belongs to corpus files, and this is 'docstrings'"),
+        ("data.source_field=a", "belongs to corpus files, and this is 'docstrings'; make data.corpus a path"),
         ("objective.kind=3", "kind: expected str"),
         ("data.corpus=3", "corpus: expected str"),
         ("task.kind=captions", "is for models that read features, but model.kind = 'attention_gru' reads tokens"),
@@ -118,7 +118,11 @@ def test_what_an_older_version_wrote_is_read_without_other_kinds_settings(tmp_pa
     with pytest.raises(InputError, match="'path' belongs to corpus docstrings"):
         configs.read(path)
     config = configs.read(path, old=True)
-    assert config.objective == Mle() and config.reward == BleuSettings(max_n=3) and config.data.held_out == 7
+    assert (
+        config.objective == Mle(normalizer="positions")
+        and config.reward == BleuSettings(max_n=3)
+        and config.data.held_out == 7
+    )
     path.write_text(configs.dumps(config) + "[extra]\n")
     with pytest.raises(InputError, match="unknown key 'extra'"):
         configs.read(path, old=True)

@@ -9,7 +9,22 @@ from types import ModuleType
 
 __version__ = "0.1.0"
 
-_ROOMS = ("rewards", "objectives", "models", "heads", "decoding", "metrics", "data", "features", "training", "config")
+_ROOMS = (
+    "contracts",
+    "registry",
+    "tasks",
+    "corpora",
+    "rewards",
+    "objectives",
+    "models",
+    "heads",
+    "decoding",
+    "metrics",
+    "data",
+    "features",
+    "training",
+    "config",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -176,6 +176,8 @@ def read(path: Path | str, settings: Sequence[str] = (), old: bool = False) -> C
     table = read_table(Path(path))
     if old and "version" not in table:
         table, _ = without_others(table)
+        if isinstance(table.get("objective"), dict):
+            table["objective"].setdefault("normalizer", "positions")  # there was no other
     return override(build(table, str(path)), settings)
 
 
@@ -380,7 +382,9 @@ def unknown_key(key: str, base: type[Settings], kind: type[Settings], fields: li
         own = registry.name_of(kind)
         owners = registry.owners(base.group, key)
         if owners:
-            way = f"set {base.table}.{selector}={owners[0]}" if len(owners) == 1 else f"choose one by {selector}"
+            only = owners[0] if len(owners) == 1 else ""
+            way = f"set {base.table}.{selector}={only}" if only else f"choose one by {selector}"
+            way = "make data.corpus a path" if base.table == CorpusSettings.table and only == ANY_CORPUS else way
             return f"{key!r} belongs to {selector} {' and '.join(owners)}, and this is {own!r}; {way}, or leave it out"
         fields = [selector, *(name for name in fields if name != selector)]
     return f"unknown key {key!r}{suggestion(key, fields)}"

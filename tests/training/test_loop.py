@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import threading
 from itertools import count
@@ -15,6 +16,7 @@ from bangbang import config as configs
 from bangbang.cli.main import main
 from bangbang.data import Batch
 from bangbang.errors import InputError
+from bangbang.reporting.history import read_history
 from bangbang.training import Run, checkpoint, shelf, train
 from bangbang.training.interval import Interval
 from bangbang.training.loop import Trainer
@@ -201,6 +203,29 @@ def test_a_signal_ends_without_a_validation_which_the_next_sitting_makes_up_for(
     outcome = train(config, tmp_path, resume=True)
     assert not outcome.interrupted and outcome.progress.step == 13
     assert steps_of(tmp_path, "valid") == [13] and steps_of(tmp_path, "train") == [10]
+
+
+def test_of_some_scores_less_is_better(tiny_config: Path, tmp_path: Path) -> None:
+    settings = ['task.metrics=["ter"]', "training.metric=ter", "training.max_steps=60"]
+    progress = train(configs.read(tiny_config, settings), tmp_path).progress
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").open()]
+    scores = {line["step"]: line["ter"] for line in lines if line["kind"] == "valid"}
+    assert progress.best_score == min(scores.values()) < max(scores.values())
+    assert read_history(tmp_path, Run.open(tmp_path).config).best("ter").step == progress.best_step
+
+
+def test_a_run_of_an_older_version_goes_on(tiny_run: Path, tmp_path: Path) -> None:
+    """Its config holds the settings of all kinds in one table, and says no version."""
+    folder = tmp_path / "old"
+    shutil.copytree(tiny_run, folder)
+    text = (folder / "config.toml").read_text()
+    old = text.replace('kind = "mle"', 'kind = "mle"\np_drop = 0.4\ntau = 0.85').replace('version = "', "# ")
+    old = old.replace('normalizer = "positions"\n', "")
+    assert old != text
+    (folder / "config.toml").write_text(old)
+    assert main(["train", "--resume", "--out", str(folder), "--set", "training.max_steps=62"]) == 0
+    assert Run.open(folder).checkpoint("last").name == checkpoint.name_of(62)
+    assert main(["evaluate", str(folder), "--split", "valid"]) == 0
 
 
 @pytest.mark.usefixtures("bfloat16")

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bangbang import registry
 from bangbang.errors import InputError
+from bangbang.metrics.settings import MetricSettings, RougeSettings
 
 if TYPE_CHECKING:
     from bangbang.metrics import Metric, Resampling
@@ -56,7 +58,6 @@ def read_aligned(
     return systems, [list(texts) for texts in zip(*files[len(candidate_paths) :], strict=True)]
 
 
-METRICS = ("rouge", "coco", "bleu", "chrf", "ter")
 EVERY_ROUGE = ("rouge-1", "rouge-2", "rouge-3", "rouge-4", "rouge-l", "rouge-w-1.2", "rouge-s", "rouge-su")
 
 
@@ -74,7 +75,8 @@ PRESETS = {"duc2004": RougePreset(75, EVERY_ROUGE[:6], "recall"), "pyrouge": Rou
 
 def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that both verbs share."""
-    parser.add_argument("--metric", choices=METRICS, default="rouge", help="which family of scores (rouge)")
+    names = registry.names("metrics")
+    parser.add_argument("--metric", choices=names, default=names[0], help=f"which family of scores ({names[0]})")
     rouge = parser.add_argument_group("options of --metric rouge")
     rouge.add_argument("--stem", action="store_true", help="stem words, as ROUGE-1.5.5 -m does")
     rouge.add_argument("--bytes", type=int, metavar="N", help="cut all texts after N bytes, as -b does")
@@ -96,11 +98,11 @@ def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
 
 def metric_of(arguments: argparse.Namespace) -> "Metric":
     """The metric that the options name."""
-    from bangbang.metrics import CocoCaption, Rouge, SacreBleu
-    from bangbang.metrics.rouge import DEFAULT_METRICS
+    kind = settings_of(arguments)
+    if kind is RougeSettings:
+        from bangbang.metrics import Rouge
 
-    if arguments.metric == "rouge":
-        preset = PRESETS.get(arguments.preset, RougePreset(None, DEFAULT_METRICS, ""))
+        preset = PRESETS.get(arguments.preset, RougePreset(None, RougeSettings.metrics, ""))
         max_bytes = preset.max_bytes if arguments.bytes is None else arguments.bytes
         stem = arguments.stem or arguments.preset is not None
         metrics = arguments.rouge.split(",") if arguments.rouge else preset.metrics
@@ -109,7 +111,13 @@ def metric_of(arguments: argparse.Namespace) -> "Metric":
         if getattr(arguments, name):
             option = name.replace("_", "-")
             raise InputError(f"--{option} is an option of --metric rouge, not of --metric {arguments.metric}")
-    return CocoCaption() if arguments.metric == "coco" else SacreBleu(arguments.metric)
+    return kind().build()
+
+
+def settings_of(arguments: argparse.Namespace) -> type[MetricSettings]:
+    kind = registry.find("metrics", arguments.metric, "--metric")
+    assert issubclass(kind, MetricSettings)
+    return kind
 
 
 def resampling_of(arguments: argparse.Namespace) -> "Resampling":
@@ -141,4 +149,4 @@ def headline(metric: "Metric", arguments: argparse.Namespace) -> str:
 
 def number(value: float, arguments: argparse.Namespace, sign: str = "") -> str:
     """A score as its home programs print it: sacrebleu's run to 100 and get two decimals."""
-    return f"{value:{sign}.{4 if arguments.metric in ('rouge', 'coco') else 2}f}"
+    return f"{value:{sign}.{settings_of(arguments).decimals}f}"

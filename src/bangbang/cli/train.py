@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError("a config file is needed, such as configs/headlines-docstrings.toml (or --resume)")
         path = arguments.out / "config.toml"
     start = [f"training.init={json.dumps(str(arguments.init))}"] if arguments.init else []
-    config = configs.read(path, [*arguments.set, *start])
+    config = configs.read(path, [*arguments.set, *start], old=arguments.config is None)
 
     from bangbang.tasks import shown
     from bangbang.training import train

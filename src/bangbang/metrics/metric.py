@@ -42,6 +42,15 @@ class Metric(Protocol):
         ...
 
 
+def lower_is_better(metric: Metric) -> frozenset[str]:
+    """The scores of which less is better; a metric that has such names them in an attribute `lower_is_better`."""
+    return frozenset(getattr(metric, "lower_is_better", ()))
+
+
+def is_better(metric: Metric, score: str, new: float, old: float) -> bool:
+    return new < old if score in lower_is_better(metric) else new > old
+
+
 def check_aligned(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> None:
     """Refuse corpora that cannot be scored: none, unequal numbers, an example without a reference, bare strings."""
     if isinstance(candidates, str) or isinstance(references, str):

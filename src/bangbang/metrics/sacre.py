@@ -23,6 +23,7 @@ class SacreBleu:
 
         makers: dict[str, Any] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
         self.names = (metric,)
+        self.lower_is_better = frozenset({"ter"} & {metric})
         self._metric = makers[metric]()
         # a sentence shorter than four words has no 4-gram: sacrebleu's sentence BLEU then stops at its longest order
         self._sentence_metric = BLEU(effective_order=True) if metric == "bleu" else self._metric

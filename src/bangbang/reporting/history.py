@@ -8,6 +8,7 @@ from typing import Any
 
 from bangbang.config import Config
 from bangbang.errors import InputError
+from bangbang.metrics.metric import lower_is_better
 from bangbang.tasks import task_of
 
 
@@ -40,17 +41,21 @@ class History:
     """Of training, validations included."""
     examples_per_second: float
 
+    less: frozenset[str] = frozenset()
+    """The scores of which less is better."""
+
     def best(self, score: str) -> Point:
-        """The validation of the largest score; the first of equals, as training counts."""
-        return max(self.validations, key=lambda point: point.scores[score])
+        """The validation of the best score; the first of equals, as training counts."""
+        best = min if score in self.less else max
+        return best(self.validations, key=lambda point: point.scores[score])
 
 
 def read_history(folder: Path, config: Config) -> History:
-    path, names = folder / "metrics.jsonl", task_of(config).metric.names
+    path, metric = folder / "metrics.jsonl", task_of(config).metric
     lines = read_lines(path)
     try:
         validations = [
-            Point(int(line["step"]), float(line["seconds"]), {name: float(line[name]) for name in names})
+            Point(int(line["step"]), float(line["seconds"]), {name: float(line[name]) for name in metric.names})
             for line in lines
             if line["kind"] == "valid"
         ]
@@ -65,7 +70,7 @@ def read_history(folder: Path, config: Config) -> History:
         raise InputError(f"{path}: damaged, or without a validation ({error})") from None
     if not validations:
         raise InputError(f"{path}: has no validation; train until there is one, `training.validate_every` steps")
-    return History(validations, stages, seconds, mean_rate(rates))
+    return History(validations, stages, seconds, mean_rate(rates), lower_is_better(metric))
 
 
 def mean_rate(rates: list[float]) -> float:

@@ -12,7 +12,7 @@ from bangbang.config import Config
 from bangbang.contracts import Task
 from bangbang.errors import InputError
 from bangbang.metrics import Estimate, Metric, Resampling, estimates
-from bangbang.metrics.metric import Array
+from bangbang.metrics.metric import Array, lower_is_better
 from bangbang.metrics.settings import MetricSettings
 
 RESAMPLING = Resampling()
@@ -67,6 +67,7 @@ class Joined:
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self.metrics = metrics
         self.names = tuple(name for metric in metrics for name in metric.names)
+        self.lower_is_better = frozenset[str]().union(*map(lower_is_better, metrics))
         self._widths: list[int] | None = None
 
     @property

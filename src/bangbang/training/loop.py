@@ -25,6 +25,7 @@ from bangbang.files import way_out
 from bangbang.folders import named
 from bangbang.instructions import secure_bfloat16
 from bangbang.locks import locked
+from bangbang.metrics.metric import is_better
 from bangbang.randomness import seed_for
 from bangbang.tasks import quick
 from bangbang.training import checkpoint, guard, shelf
@@ -304,7 +305,8 @@ class Trainer:
         found = self.ranks.is_main and quick(self.task.metric, decoded.outputs, decoded.references)
         scores = self.ranks.from_main(found)
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
-        better = not self.progress.has_best or scores[metric] > self.progress.best_score
+        last = self.progress.best_score
+        better = not self.progress.has_best or is_better(self.task.metric, metric, scores[metric], last)
         self.progress = self.progress._replace(
             best_step=step if better else self.progress.best_step,
             best_score=scores[metric] if better else self.progress.best_score,
