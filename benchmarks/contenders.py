@@ -20,9 +20,8 @@ from bangbang.contracts import Batch, InputSizes
 from bangbang.models import Generator
 from bangbang.rewards import Dup, Eos, RougeN, Sum, dense
 from bangbang.symbols import BOS, EOS, PAD
-from bangbang.training.clipping import clipped_step, gradient_norm
 from bangbang.training.learner import Learner
-from bangbang.training.optimizer import build_optimizer
+from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm
 from bangbang.training.settings import OptimizerSettings
 
 REWARD = Sum(RougeN(3), Dup(), Eos())

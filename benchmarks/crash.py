@@ -116,7 +116,7 @@ def moment_of(run: Path, before: dict[str, Any]) -> str:
 
 def disturb(config: Path, run: Path, aim: str, chance: random.Random) -> str:
     """One sitting: train until a random moment of this kind, then kill. Returns what was hit, or "finished"."""
-    from bangbang.training import checkpoint, shelf
+    from bangbang.training import checkpoint, retention
 
     before, (condition, delay) = last_record(run), AIMS[aim]
     seconds = chance.uniform(0, delay)
@@ -128,7 +128,7 @@ def disturb(config: Path, run: Path, aim: str, chance: random.Random) -> str:
         if seen is not None and time.monotonic() - seen >= seconds:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            for path in shelf.listed(run / "checkpoints"):
+            for path in retention.listed(run / "checkpoints"):
                 checkpoint.read_state(path)
             return moment_of(run, before)
         time.sleep(0.002)
@@ -137,9 +137,9 @@ def disturb(config: Path, run: Path, aim: str, chance: random.Random) -> str:
 
 def end_of(run: Path) -> dict[str, bytes]:
     """Weights and optimiser state of the last checkpoint, and its name."""
-    from bangbang.training import checkpoint, shelf
+    from bangbang.training import checkpoint, retention
 
-    last = shelf.listed(run / "checkpoints")[-1]
+    last = retention.listed(run / "checkpoints")[-1]
     return {f"{last.name}/{name}": (last / name).read_bytes() for name in (checkpoint.MODEL, checkpoint.OPTIMIZER)}
 
 

@@ -29,9 +29,9 @@ from bangbang.data import Corpus, batches, load_vocabulary, prepare
 from bangbang.data.settings import BytePairs, Words
 from bangbang.errors import InputError
 from bangbang.models.settings import AttentionGruSettings
-from bangbang.reporting.history import read_history
-from bangbang.reproduction.standing import latest
-from bangbang.training import checkpoint, journal, shelf
+from bangbang.reporting.results import read_history
+from bangbang.reproduction.status import latest
+from bangbang.training import checkpoint, journal, retention
 from bangbang.training.checkpoint import Progress
 from bangbang.training.optimizer import build_optimizer
 from bangbang.training.run import Run
@@ -139,7 +139,7 @@ class Ground:
         path.write_text(json.dumps(state))
         model = self.run.load_model("last")
         checkpoint.load_optimizer(self.checkpoint, model, build_optimizer(model.parameters(), OptimizerSettings()))
-        shelf.newest_whole(self.run.checkpoints)
+        retention.newest_whole(self.run.checkpoints)
 
     def read_facts(self) -> None:
         self.run.corpus().split("train")

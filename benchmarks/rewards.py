@@ -138,9 +138,9 @@ def other_rewards() -> "dict[str, Reward]":
         Dup,
         EditDistance,
         Eos,
+        FunctionReward,
         Gleu,
         Length,
-        Metric,
         RougeL,
         RougeN,
     )
@@ -161,7 +161,7 @@ def other_rewards() -> "dict[str, Reward]":
         "dup_unless_in_reference": Dup(unless_in_reference=True),
         "eos": Eos(),
         "length": Length(),
-        "metric_of_shared_words": Metric(shared_words, cache_size=5_000),  # no more than a step needs
+        "metric_of_shared_words": FunctionReward(shared_words, cache_size=5_000),  # no more than a step needs
     }
 
 

@@ -63,9 +63,8 @@ def training_step(arguments: argparse.Namespace) -> "Callable[[], object]":
     from bangbang.models import AttentionGru
     from bangbang.rewards import RougeN
     from bangbang.symbols import EOS
-    from bangbang.training.clipping import clipped_step, gradient_norm
     from bangbang.training.learner import Learner
-    from bangbang.training.optimizer import build_optimizer
+    from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm
 
     generator = torch.manual_seed(arguments.seed)
     config = OptimizerSettings()

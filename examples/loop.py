@@ -13,11 +13,9 @@ from bangbang import config as configs
 from bangbang.contracts import InputSizes, RewardInputs
 from bangbang.data import prepare
 from bangbang.models import Generator
-from bangbang.training.clipping import clipped_step, gradient_norm
-from bangbang.training.interval import means
-from bangbang.training.learner import Learner
-from bangbang.training.optimizer import build_optimizer
-from bangbang.training.stream import BatchStream
+from bangbang.training.learner import BatchStream, Learner
+from bangbang.training.monitor import means
+from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm
 
 
 def train(config: configs.Config) -> Generator[Any]:

@@ -18,9 +18,8 @@ from bangbang.objectives import Decoder, Proposal, Rules, Sampling, mle, raml, s
 from bangbang.rewards import Increments
 from bangbang.symbols import EOS, PAD
 from bangbang.training.checkpoint import Progress
-from bangbang.training.clipping import clipped_step, gradient_norm
-from bangbang.training.interval import Interval
-from bangbang.training.optimizer import build_optimizer
+from bangbang.training.monitor import Interval
+from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm
 from bangbang.training.settings import OptimizerSettings
 
 REFERENCES = torch.tensor([[5, 6, 7, EOS], [8, 9, EOS, PAD]])

@@ -8,7 +8,7 @@ import pytest
 
 from bangbang.cli.main import main
 from bangbang.errors import InputError
-from bangbang.training import Run, checkpoint, shelf
+from bangbang.training import Run, checkpoint, retention
 from tests.conftest import TINY_CONFIG
 
 
@@ -55,7 +55,7 @@ def content_bytes(folder: Path) -> dict[str, bytes]:
 
 def test_a_linked_checkpoint_is_none_and_its_target_stays(run: Path, outside: Path) -> None:
     (run / "checkpoints" / "step-00000070").symlink_to(outside / "step-00000020")
-    assert shelf.listed(run / "checkpoints")[-1].name == "step-00000060"
+    assert retention.listed(run / "checkpoints")[-1].name == "step-00000060"
     settings = ["--set", "training.max_steps=70", "--set", "training.keep_checkpoints=1"]
     assert main(["train", "--resume", "--out", str(run), *settings]) == 0
     assert (outside / "step-00000020").is_dir() and content(outside)["precious"] == "precious"
@@ -91,7 +91,7 @@ def header(path: Path, declared: int, table: object) -> None:
 
 
 def test_huge_declarations_are_refused_before_anything_is_read(run: Path) -> None:
-    last = shelf.listed(run / "checkpoints")[-1]
+    last = retention.listed(run / "checkpoints")[-1]
     model = Run.open(run).outline()
     header(last / checkpoint.MODEL, 2**40, {})
     with pytest.raises(InputError, match="declares a header of 1099511627776 bytes"):

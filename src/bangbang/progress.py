@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 
 
-class Progress:
+class ProgressBars:
     """Bars that are shown on a terminal, if wanted."""
 
     def __init__(self, shown: bool) -> None:
@@ -24,7 +24,7 @@ class Progress:
             disable=not (shown and console.is_terminal),
         )
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressBars":
         self._bars.start()
         return self
 

@@ -11,7 +11,7 @@ from bangbang import config as configs
 from bangbang.cli.main import main
 from bangbang.config import Config
 from bangbang.objectives.settings import BangBang, Pg, Raml, Spg
-from bangbang.reporting.labels import label_runs
+from bangbang.reporting.rows import label_runs
 from bangbang.rewards.settings import RougeNSettings
 from bangbang.training.settings import TrainingSettings
 

@@ -15,7 +15,7 @@ from bangbang.corpora import debian
 from bangbang.corpora.pairs import Ledger, Pair, normalised, opening
 from bangbang.corpora.settings import Debian
 from bangbang.data import Corpus
-from bangbang.data.sides import Sides
+from bangbang.data.reading import Sides
 
 Prepared = Callable[..., Corpus]
 REAL = sorted(debian.APT_LISTS.glob(debian.INDEX))

@@ -14,7 +14,7 @@ from bangbang.corpora.docstrings import Documented, clean, documented, identifie
 from bangbang.corpora.pairs import Ledger, Pair, normalised, opening
 from bangbang.corpora.settings import Docstrings
 from bangbang.data import Corpus
-from bangbang.data.sides import Sides
+from bangbang.data.reading import Sides
 
 Prepared = Callable[..., Corpus]
 WORDS = ("apple", "birch", "cedar", "daisy", "elder", "fern", "grape", "hazel")

@@ -12,7 +12,7 @@ import pytest
 
 from bangbang.corpora.settings import CorpusSettings, Files
 from bangbang.data import Corpus, encoding, preparation, prepare
-from bangbang.data.schema import ENCODED
+from bangbang.data.raw import ENCODED
 from bangbang.data.settings import Words
 from bangbang.data.split import Split
 from bangbang.data.trained import TrainedVocabulary
@@ -48,7 +48,7 @@ def test_an_interrupted_preparation_goes_on(
     target, name, limit = {
         "reading": (preparation, "read", 0),
         "vocabulary": (TrainedVocabulary, "train", 0),
-        "the second file": (encoding.Encoder, "_file", 1),
+        "the second file": (encoding.CorpusEncoder, "_file", 1),
         "the manifest": (preparation, "publish", 0),
     }[stage]
     real = getattr(target, name)
@@ -64,8 +64,8 @@ def test_an_interrupted_preparation_goes_on(
         with pytest.raises(KeyboardInterrupt):
             prepare(rows, Words(), progress=False)
     files = []
-    encode = encoding.Encoder._file
-    monkeypatch.setattr(encoding.Encoder, "_file", lambda *given: files.append(given) or encode(*given))
+    encode = encoding.CorpusEncoder._file
+    monkeypatch.setattr(encoding.CorpusEncoder, "_file", lambda *given: files.append(given) or encode(*given))
     again = prepare(rows, Words())
     said = "which was interrupted" in capsys.readouterr().err
     assert said == (stage in ("vocabulary", "the second file"))
@@ -76,13 +76,13 @@ def test_an_interrupted_preparation_goes_on(
 
 
 def make_slowly(config: CorpusSettings, pause: float) -> None:
-    encode = encoding.Encoder._file
+    encode = encoding.CorpusEncoder._file
 
     def slow(*given: object) -> object:
         time.sleep(pause)
         return encode(*given)  # type: ignore[arg-type]
 
-    encoding.Encoder._file = slow  # type: ignore[method-assign, assignment]
+    encoding.CorpusEncoder._file = slow  # type: ignore[method-assign, assignment]
     prepare(config, Words(), progress=False)
 
 

@@ -14,7 +14,7 @@ from bangbang.explanation.targets import bang_bang
 from bangbang.explanation.trace import proposal
 from bangbang.objectives import Rules, Sampling, spg, token_losses
 from bangbang.objectives.settings import BangBang, Spg
-from bangbang.rewards import Dup, Eos, Metric, RougeN, Sum, dense
+from bangbang.rewards import Dup, Eos, FunctionReward, RougeN, Sum, dense
 from bangbang.symbols import BOS, EOS, SYMBOLS
 from bangbang.training import Run
 
@@ -206,7 +206,7 @@ def test_words_are_readable_and_safe_to_print(subject: Subject, tmp_path: Path) 
 
 
 def test_forbidden_tokens_are_never_the_best_however_light_the_penalty(subject: Subject) -> None:
-    stutter = Metric(lambda z, ys: sum(a == b for a, b in pairwise(z)) / 10)
+    stutter = FunctionReward(lambda z, ys: sum(a == b for a, b in pairwise(z)) / 10)
     light = replace(subject, reward=Sum(stutter, Dup(), Eos(), weights=[1.0, 1e-6, 1e-6]))
     forbidden = [
         (step, each)
@@ -221,6 +221,6 @@ def test_forbidden_tokens_are_never_the_best_however_light_the_penalty(subject: 
 
 
 def test_the_loss_is_weighted_by_a_share_and_the_reward_is_shown_as_it_is(subject: Subject) -> None:
-    tenfold = Metric(lambda z, ys: 10 * len(set(z) & set(ys[0])) / len(set(ys[0])), bounds=(0, 10))
+    tenfold = FunctionReward(lambda z, ys: 10 * len(set(z) & set(ys[0])) / len(set(ys[0])), bounds=(0, 10))
     found = trace(replace(subject, reward=Sum(tenfold, Dup(), weights=[0.1, 1.0])), Sampling(p_drop=0.0))
     assert found.reward == found.reference_reward == 10 and found.loss_weight == 1

@@ -11,7 +11,7 @@ from bangbang.models import AttentionGru, InputDecoder
 from bangbang.models.settings import AttentionGruSettings
 from bangbang.objectives import Proposal, Rules, Sampling, mle, sampler, spg, token_losses
 from bangbang.objectives.policy_gradients import bang_bang_weights, loss_weights, others_baseline
-from bangbang.rewards import Dup, EditDistance, Eos, Increments, Metric, RougeN, Sum, repeat
+from bangbang.rewards import Dup, EditDistance, Eos, FunctionReward, Increments, RougeN, Sum, repeat
 from bangbang.symbols import BOS, EOS, PAD
 
 REWARD = Sum(RougeN(3), Dup(), Eos())
@@ -170,7 +170,7 @@ def words(z: list[int], references: list[list[int]]) -> float:
         (Constant(), 0, 1),
         (Sum(Constant(), Dup(), weights=(0.5, 1)), 0, 1),
         (EditDistance(), 0, 1),
-        (Sum(Metric(words, bounds=(-5, 5)), Eos()), -5, 5),
+        (Sum(FunctionReward(words, bounds=(-5, 5)), Eos()), -5, 5),
         (Sum(RougeN(3), Dup(), Eos()), 0, 1),
     ],
     ids=["elsewhere", "elsewhere, in a sum", "edit distance", "from -5 to 5", "rouge"],

@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bangbang.reporting.curves import curves, mean_curve
-from bangbang.reporting.history import Point
-from bangbang.reporting.results import Results
+from bangbang.reporting.results import Point, Results
 
 Reported = tuple[Results, Path]
 

@@ -4,7 +4,7 @@ import pytest
 
 from bangbang import config as configs
 from bangbang.config import Config
-from bangbang.reporting.labels import name_of
+from bangbang.reporting.rows import name_of
 
 SPG = ("objective.kind=bbspg", "objective.p_drop=0.6")
 

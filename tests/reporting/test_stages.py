@@ -13,9 +13,9 @@ import pytest
 from bangbang import config as configs
 from bangbang.reporting import Results, report
 from bangbang.reporting.curves import curves, stage_starts
-from bangbang.reporting.history import StageStart
-from bangbang.reporting.labels import label_runs
 from bangbang.reporting.page import OWN_SCRIPTS
+from bangbang.reporting.results import StageStart
+from bangbang.reporting.rows import label_runs
 from bangbang.training import train
 from tests.browser import Browser, needs_chromium
 

@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 
 from bangbang.cli.main import main
 from bangbang.locks import read_holder
-from bangbang.reproduction.standing import latest
-from bangbang.training import Run, shelf
+from bangbang.reproduction.status import latest
+from bangbang.training import Run, retention
 
 METHODS = ["mle", "pg-mle", "spg-0.4"]
 SETTINGS = ["vocabulary.split=words", "model.units=24", "training.batch_size=16", "training.max_steps=70"]
@@ -88,7 +88,9 @@ def out(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     time.sleep(1.5)
     os.kill(child, signal.SIGCONT)
     until(lambda: not alive(child))
-    assert 10 <= shelf.step_of(shelf.listed(mle / "checkpoints")[-1]) < 70, "the child saved when its parent was gone"
+    assert 10 <= retention.step_of(retention.listed(mle / "checkpoints")[-1]) < 70, (
+        "the child saved when its parent was gone"
+    )
 
     with started(arguments, log) as parent:
         until(lambda: latest(mle, "rouge-l").step > 10 and latest(spg, "rouge-l").step > 10)

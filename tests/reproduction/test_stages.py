@@ -7,10 +7,10 @@ import pytest
 
 from bangbang import config as configs
 from bangbang.cli.main import main
-from bangbang.reproduction import Crew, Outline, budgets, make_plan, read_budget
+from bangbang.reproduction import Outline, WorkerPool, budgets, make_plan, read_budget
 from bangbang.reproduction.display import Display
 from bangbang.reproduction.plan import changes
-from bangbang.reproduction.standing import Standing, standing
+from bangbang.reproduction.status import Standing, standing
 from bangbang.training import train
 
 STAGES = """
@@ -36,7 +36,7 @@ def test_steps_are_those_of_all_stages(tmp_path: Path) -> None:
     config = read_budget("headlines", "", "small", ["training.validation_examples=2", "stages.2.steps=5"])
     plan = make_plan("headlines", "small", config, tmp_path, ["mle", "spg-0.4"])
     mle, spg = plan.trainings
-    assert Crew(plan, 1).steps == {"mle-seed1": 0, "spg-0.4-seed1": 0}
+    assert WorkerPool(plan, 1).steps == {"mle-seed1": 0, "spg-0.4-seed1": 0}
     train(configs.override(mle.config, ["training.max_steps=7"]), mle.folder)
     assert standing(mle.folder, mle.config)[::2] == (7, False)
     train(mle.config, mle.folder, resume=True)
@@ -48,9 +48,9 @@ def test_steps_are_those_of_all_stages(tmp_path: Path) -> None:
     ]
     pace = Outline(plan, 1, [Standing(10, 20.0), Standing(8, 16.0)])
     assert pace.seconds == 2 * (1 + 3)
-    crew = Crew(plan, 1)
-    assert crew.done == {"mle-seed1"} and [each.name for each in crew.waiting] == [spg.name]
-    assert Display(plan, crew.steps, crew.done).limits == {"mle-seed1": 11, "spg-0.4-seed1": 11}
+    pool = WorkerPool(plan, 1)
+    assert pool.done == {"mle-seed1"} and [each.name for each in pool.waiting] == [spg.name]
+    assert Display(plan, pool.steps, pool.done).limits == {"mle-seed1": 11, "spg-0.4-seed1": 11}
 
 
 @pytest.mark.usefixtures("staged_budget")

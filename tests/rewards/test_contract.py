@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from bangbang import registry
 from bangbang.errors import InputError
-from bangbang.rewards import Bounds, CiderD, Dup, EditDistance, Eos, Metric, RewardState, RougeN, Sum, adapted
+from bangbang.rewards import Bounds, CiderD, Dup, EditDistance, Eos, FunctionReward, RewardState, RougeN, Sum, adapted
 from bangbang.rewards import references as references_module
 from bangbang.rewards.settings import RewardSettings
 from bangbang.symbols import EOS
@@ -60,11 +60,11 @@ def test_scales() -> None:
     assert cider.main_value().item() > 2 and cider.loss_weight().item() == pytest.approx(cider.value().item() / 10)
     long = after(EditDistance(), [[4]], [5, 6, 7, 8, 5])
     assert long.main_value().item() == pytest.approx(1 - 5 / 2) and long.loss_weight().item() == 0
-    percent = after(Metric(lambda z, ys: 25.0, bounds=(0, 100)), [[4]], [5])
+    percent = after(FunctionReward(lambda z, ys: 25.0, bounds=(0, 100)), [[4]], [5])
     assert percent.main_value().item() == 25 and percent.loss_weight().item() == 0.25
     assert Bounds(-1, 1).share(torch.tensor([-3.0, -1, 0, 0.5, 2])).tolist() == [0, 0, 0.5, 0.75, 1]
     with pytest.raises(InputError, match="bounds must rise: 1 and 1 do not"):
-        Metric(lambda z, ys: 0.0, bounds=(1, 1))
+        FunctionReward(lambda z, ys: 0.0, bounds=(1, 1))
 
 
 def test_a_reward_written_elsewhere_has_its_value_for_its_main_value() -> None:
@@ -88,7 +88,7 @@ def test_a_sum_of_a_sum_has_the_first_of_all_for_its_main_reward() -> None:
 
 
 def test_a_metric_must_be_finite() -> None:
-    state = Metric(lambda z, ys: float("nan")).start(torch.tensor([[4, EOS]]))
+    state = FunctionReward(lambda z, ys: float("nan")).start(torch.tensor([[4, EOS]]))
     with pytest.raises(InputError, match="the metric gives nan"):
         state.increments()
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from bangbang.rewards import Metric, dense, repeat
+from bangbang.rewards import FunctionReward, dense, repeat
 from bangbang.symbols import EOS, SYMBOLS, UNK
 
 REFERENCES = torch.tensor([[4, 5, EOS], [UNK, 6, EOS]])
@@ -20,7 +20,7 @@ class Counting:
 
 def test_it_is_called_for_the_candidates_and_once_for_the_rest() -> None:
     metric = Counting()
-    state = Metric(metric).start(REFERENCES)
+    state = FunctionReward(metric).start(REFERENCES)
     written = dense(state.increments(), 10)
     assert [candidate for candidate, _ in metric.calls] == [[UNK], [2], [4], [5], [UNK], [2], [6]]
     assert metric.calls[-1][1] == [[-1, 6, EOS]], "an unknown word of a reference matches nothing"
@@ -29,7 +29,7 @@ def test_it_is_called_for_the_candidates_and_once_for_the_rest() -> None:
 
 def test_samples_of_one_example_share_results_and_finished_rows_cost_nothing() -> None:
     metric = Counting()
-    state = repeat(Metric(metric).start(REFERENCES), 5)
+    state = repeat(FunctionReward(metric).start(REFERENCES), 5)
     state.increments()
     state.increments()
     assert len(metric.calls) == 7
@@ -43,7 +43,7 @@ def test_samples_of_one_example_share_results_and_finished_rows_cost_nothing() -
 def test_texts_are_handed_over_if_given() -> None:
     metric = Counting()
     texts = [*SYMBOLS, "a", "b", "c"]
-    state = Metric(metric, texts=texts, extra_candidates=[6]).start(REFERENCES[1:])
+    state = FunctionReward(metric, texts=texts, extra_candidates=[6]).start(REFERENCES[1:])
     state.increments()
     assert metric.calls[0] == (["<other>"], [["<unk>", "c", "</s>"]])
     state.advance(torch.tensor([6]))
@@ -51,6 +51,6 @@ def test_texts_are_handed_over_if_given() -> None:
 
 
 def test_small_increments_of_large_scores_survive_single_precision() -> None:
-    state = Metric(lambda candidate, references: 1e6 + 0.25 * len(candidate)).start(REFERENCES)
+    state = FunctionReward(lambda candidate, references: 1e6 + 0.25 * len(candidate)).start(REFERENCES)
     state.advance(torch.tensor([4, 6]))
     assert state.increments().rest.tolist() == pytest.approx([0.25, 0.25])

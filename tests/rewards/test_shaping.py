@@ -13,9 +13,9 @@ from bangbang.rewards import (
     Dup,
     EditDistance,
     Eos,
+    FunctionReward,
     Increments,
     Length,
-    Metric,
     RougeL,
     RougeN,
     Sum,
@@ -60,8 +60,8 @@ MAINS: dict[str, tuple[BaseReward, Scorer]] = {
     "rouge-l": (RougeL(), mean(literal.rouge_l)),
     "bleu": (Bleu(), literal.bleu),
     "word errors": (EditDistance(), mean(literal.word_accuracy)),
-    "thousands": (Metric(thousands), lambda z, ys: thousands(list(z), [without_unknown(y) for y in ys])),
-    "endless": (Metric(endless), lambda z, ys: endless(list(z), [])),
+    "thousands": (FunctionReward(thousands), lambda z, ys: thousands(list(z), [without_unknown(y) for y in ys])),
+    "endless": (FunctionReward(endless), lambda z, ys: endless(list(z), [])),
     "cider-d": (
         CiderD(FREQUENCY, TEXTS, extra_candidates=range(2, V)),
         mean(lambda z, y: literal.cider_d(z, y, idf)),
@@ -143,7 +143,7 @@ def test_where_all_tokens_are_penalized_alike_the_gain_decides() -> None:
     def tiny(z: list[int], several: list[list[int]]) -> float:
         return 1e-12 * len(set(z) & set(several[0]))
 
-    state = Sum(Metric(tiny), Eos(), Length()).start(batch([[[4, 5], [6, 7, 8, 4, 5]]]))
+    state = Sum(FunctionReward(tiny), Eos(), Length()).start(batch([[[4, 5], [6, 7, 8, 4, 5]]]))
     for token in (9, 9, 9):
         state.advance(torch.tensor([token]))
     increments = state.increments()

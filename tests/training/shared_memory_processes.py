@@ -10,7 +10,7 @@ from accelerate import Accelerator
 from torch.nn.parallel import DistributedDataParallel
 
 from bangbang.training import shared_memory
-from bangbang.training.ranks import Ranks
+from bangbang.training.distributed import Ranks
 from bangbang.training.shared_memory import SharedMemory
 
 folder, case = Path(sys.argv[1]), sys.argv[2]

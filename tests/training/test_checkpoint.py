@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bangbang.errors import InputError
-from bangbang.training import checkpoint, shelf
+from bangbang.training import checkpoint, retention
 from bangbang.training.checkpoint import Progress
 from bangbang.training.optimizer import build_optimizer
 from bangbang.training.settings import OptimizerSettings
@@ -82,8 +82,8 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 def test_prune_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
     for step in (1, 2, 3, 4, 5):
         checkpoint.save(tmp_path, *trained(0), Progress(step=step))
-    shelf.prune(tmp_path, keep=2, best_step=2)
-    assert [path.name[-1] for path in shelf.listed(tmp_path)] == ["2", "4", "5"]
+    retention.prune(tmp_path, keep=2, best_step=2)
+    assert [path.name[-1] for path in retention.listed(tmp_path)] == ["2", "4", "5"]
 
 
 def test_state_is_plain_json(saved: Path) -> None:

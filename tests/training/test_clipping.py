@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from bangbang.training import optimizer
-from bangbang.training.clipping import clipped_step, gradient_norm
-from bangbang.training.optimizer import build_optimizer
+from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm
 from bangbang.training.settings import OptimizerSettings
 
 

@@ -13,7 +13,7 @@ import torch
 
 from bangbang import config as configs
 from bangbang.errors import InputError
-from bangbang.training import checkpoint, loop, shelf, train
+from bangbang.training import checkpoint, loop, retention, train
 from bangbang.training.learner import Learner
 from tests.training.test_loop import losses
 
@@ -55,7 +55,7 @@ def test_too_many_in_a_row_stop_the_run_and_leave_the_last_checkpoint(
     settings = ["training.max_steps=60", "training.validate_every=4", "training.max_skipped=3"]
     with pytest.raises(InputError, match=r"step 7: .* not finite in 3 steps in a row.*learning_rate"):
         train(configs.read(tiny_config, settings), tmp_path)
-    kept = shelf.newest_whole(tmp_path / "checkpoints")
+    kept = retention.newest_whole(tmp_path / "checkpoints")
     assert kept is not None and kept.state.progress.step == 4 and not kept.damaged
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from bangbang.training.journal import Example, Journal
+from bangbang.training.journal import Journal, ShownExample
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_tensorboard_shows_every_number_and_drops_what_is_of_later(tmp_path: Pat
         (tmp_path / "samples").mkdir(exist_ok=True)
         for step in range(begins + 1, begins + 5):
             journal.record("train", step, {"loss": step + begins / 10})
-        journal.samples(step, [Example("a source", ["its reference"], "the output")])
+        journal.samples(step, [ShownExample("a source", ["its reference"], "the output")])
         journal.close()
     assert len(list((tmp_path / "tensorboard").iterdir())) == 2
     shown = EventAccumulator(str(tmp_path / "tensorboard")).Reload()

@@ -16,10 +16,10 @@ from bangbang import config as configs
 from bangbang.cli.main import main
 from bangbang.data import Batch
 from bangbang.errors import InputError
-from bangbang.reporting.history import read_history
-from bangbang.training import Run, checkpoint, shelf, train
-from bangbang.training.interval import Interval
+from bangbang.reporting.results import read_history
+from bangbang.training import Run, checkpoint, retention, train
 from bangbang.training.loop import Trainer
+from bangbang.training.monitor import Interval
 
 
 def weights(folder: Path, step: int) -> dict[str, bytes]:
@@ -68,7 +68,7 @@ def test_a_run_folder_has_what_it_should(tiny_run: Path) -> None:
     logged = json.loads((tiny_run / "metrics.jsonl").read_text().splitlines()[0])
     for name in ("loss", "gradient_norm", "entropy", "sample_length", "reference_length"):
         assert curves.Scalars(f"train/{name}")[0].value == pytest.approx(logged[name])
-    kept = [path.name for path in shelf.listed(tiny_run / "checkpoints")]
+    kept = [path.name for path in retention.listed(tiny_run / "checkpoints")]
     assert "step-00000060" in kept and len(kept) <= 3
 
 
@@ -105,7 +105,7 @@ def test_a_signal_ends_after_the_step_with_a_checkpoint(
         patch.setattr(Trainer, "take_step", interrupted_step)
         outcome = train(configs.read(tiny_config), folder)
     assert outcome.interrupted and outcome.progress.step == 34
-    assert shelf.listed(folder / "checkpoints")[-1].name == "step-00000034"
+    assert retention.listed(folder / "checkpoints")[-1].name == "step-00000034"
     assert main(["train", "--resume", "--out", str(folder)]) == 0
     assert weights(folder, 60) == weights(tiny_run, 60)
 
@@ -126,7 +126,7 @@ def test_a_crash_loses_no_more_than_the_minutes_between_checkpoints(
         with monkeypatch.context() as patch, pytest.raises(MemoryError):
             patch.setattr(Trainer, "take_step", crashing_step)
             train(config, folder)
-        assert [path.name for path in shelf.listed(folder / "checkpoints")] == saved
+        assert [path.name for path in retention.listed(folder / "checkpoints")] == saved
     assert main(["train", "--resume", "--out", str(folder), "--set", "training.checkpoint_minutes=0"]) == 0
     assert weights(folder, 60) == weights(tiny_run, 60)
 

@@ -19,7 +19,7 @@ from torch.distributed import TCPStore
 from bangbang import config as configs
 from bangbang.cli.train import resume_line
 from bangbang.errors import InputError
-from bangbang.training import checkpoint, loop, shelf, train
+from bangbang.training import checkpoint, loop, retention, train
 from tests.conftest import TINY_CONFIG, write_corpus
 from tests.training.test_loop import weights
 
@@ -110,12 +110,12 @@ def test_a_signal_and_then_a_dead_worker_leave_no_trace(config: Path, pair: Path
     folder = tmp_path / "run"
     train_it = ("-m", "bangbang", "train", str(config), "--out", str(folder))
     process = launched(*train_it)
-    wait_for(lambda: len(shelf.listed(folder / "checkpoints")) == 1, process)
+    wait_for(lambda: len(retention.listed(folder / "checkpoints")) == 1, process)
     process.send_signal(signal.SIGTERM)
     output, error = process.communicate()
     assert process.returncode == 1 and "SignalException" in error, "torchrun's own, whatever its workers end with"
     assert f"go on with: torchrun --nproc_per_node 2 -m bangbang train --resume --out {folder}" in output
-    newest = shelf.newest_whole(folder / "checkpoints")
+    newest = retention.newest_whole(folder / "checkpoints")
     assert newest is not None and 20 <= newest.state.progress.step < STEPS
 
     process = launched("--max-restarts=1", *train_it, "--resume")
@@ -139,7 +139,7 @@ import sys
 import torch
 from accelerate import Accelerator
 from bangbang.errors import InputError, ReportedElsewhereError
-from bangbang.training.ranks import Ranks
+from bangbang.training.distributed import Ranks
 
 ranks = Ranks(Accelerator(cpu=True))
 assert ranks.count == 2

@@ -14,8 +14,8 @@ from bangbang.rewards import DocumentFrequency
 from bangbang.rewards.settings import CiderDSettings
 from bangbang.symbols import EOS
 from bangbang.training import Run, train
-from bangbang.training import reward as module
-from bangbang.training.reward import run_reward, training_references
+from bangbang.training import learner as module
+from bangbang.training.learner import run_reward, training_references
 
 REFERENCES = [["red kite in the sky", "kite"], ["the red sky"], ["a kite"]]
 

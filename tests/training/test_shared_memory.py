@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bangbang.training import shared_memory
-from bangbang.training.ranks import Ranks
+from bangbang.training.distributed import Ranks
 from bangbang.training.shared_memory import SharedMemory, opened, reserved
 
 SCRIPT = Path(__file__).with_name("shared_memory_processes.py")

@@ -18,11 +18,10 @@ from bangbang.config import Config
 from bangbang.data import Batch
 from bangbang.errors import InputError
 from bangbang.objectives.settings import Pg
-from bangbang.training import Run, checkpoint, loop, shelf, train
-from bangbang.training.interval import Interval
+from bangbang.training import Run, checkpoint, loop, retention, train
+from bangbang.training.learner import BatchStream
 from bangbang.training.loop import Trainer
-from bangbang.training.monitor import Monitor
-from bangbang.training.stream import BatchStream
+from bangbang.training.monitor import Interval, Monitor
 from tests.training.test_loop import steps_of, weights
 
 BOUNDARY, END = 5, 11
@@ -140,7 +139,7 @@ def test_resumed_equals_uninterrupted_to_the_bit(
         else:
             assert train(config, tmp_path).progress.step == after
     saved = {3: 2, 9: 8}.get(after, after) if crash else after
-    assert shelf.listed(tmp_path / "checkpoints")[-1].name == checkpoint.name_of(saved)
+    assert retention.listed(tmp_path / "checkpoints")[-1].name == checkpoint.name_of(saved)
     assert main(["train", "--resume", "--out", str(tmp_path)]) == 0
     assert weights(tmp_path, END) == weights(whole(start), END)
     assert lines(tmp_path) == lines(whole(start))
@@ -292,7 +291,7 @@ def test_best_weights_that_are_damaged_or_gone_are_named(tiny_config: Path, tmp_
         damage()
         with pytest.raises(InputError, match=r"step-00000002/model\.safetensors.*; stage 2 starts from these weights"):
             train(staged(tiny_config), tmp_path, resume=True)
-    assert shelf.listed(tmp_path / "checkpoints")[-1].name == checkpoint.name_of(BOUNDARY)
+    assert retention.listed(tmp_path / "checkpoints")[-1].name == checkpoint.name_of(BOUNDARY)
 
 
 def test_what_is_wrong_with_a_later_stage_is_told_before_the_first_step(
@@ -304,4 +303,4 @@ def test_what_is_wrong_with_a_later_stage_is_told_before_the_first_step(
     monkeypatch.setattr(Pg, "build", fails)
     with pytest.raises(InputError, match="no such reward"):
         train(staged(tiny_config), tmp_path)
-    assert not shelf.listed(tmp_path / "checkpoints") and not (tmp_path / "metrics.jsonl").exists()
+    assert not retention.listed(tmp_path / "checkpoints") and not (tmp_path / "metrics.jsonl").exists()

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 def labelled(folders: Sequence[Path], labels: Sequence[str] | None) -> list["LabelledRun"]:
     from bangbang.errors import InputError
     from bangbang.reporting import LabelledRun
-    from bangbang.reporting.labels import label_runs
+    from bangbang.reporting.rows import label_runs
 
     if labels is None:
         return label_runs(folders)

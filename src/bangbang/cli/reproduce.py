@@ -75,22 +75,22 @@ def carry_out(plan: "Plan", jobs: int, arguments: argparse.Namespace) -> int:
     from bangbang import consent
     from bangbang.data import prepare
     from bangbang.files import write_whole
-    from bangbang.reproduction import Crew, check_unchanged
+    from bangbang.reproduction import WorkerPool, check_unchanged
 
     allowed = consent.for_config(plan.out / "config.toml", arguments.set)
     corpus = prepare(plan.config.data, plan.config.vocabulary, plan.config.source_vocabulary, consent=allowed)
     check_unchanged(plan, corpus.fingerprint)
     write_whole(plan.out / "config.toml", configs.dumps(plan.config))
-    crew = Crew(plan, jobs)
-    if crew.work():
+    pool = WorkerPool(plan, jobs)
+    if pool.work():
         print(f"bangbang: interrupted; go on with: {again(arguments)}", file=sys.stderr)
         return 130
-    if crew.done:
-        show_results(plan, crew.done, arguments)
-    if crew.failed:
-        names = ", ".join(crew.failed)
+    if pool.done:
+        show_results(plan, pool.done, arguments)
+    if pool.failed:
+        names = ", ".join(pool.failed)
         print(f"bangbang: error: failed: {names}; logs are in {plan.out / 'logs'}", file=sys.stderr)
-    return 1 if crew.failed else 0
+    return 1 if pool.failed else 0
 
 
 def again(arguments: argparse.Namespace) -> str:

@@ -20,7 +20,7 @@ from bangbang.errors import InputError
 from bangbang.features import extract, open_encoder
 from bangbang.features.images import pillow
 from bangbang.files import new_file, whole_folder, write_whole
-from bangbang.progress import Progress
+from bangbang.progress import ProgressBars
 
 if TYPE_CHECKING:
     import PIL.ImageDraw
@@ -81,7 +81,7 @@ def draw_missing(data: Shapes, consent: Consent) -> None:
     place = consent.required(PATH, data.path) if data.path else consent.required(CACHE, data.cache) / SCENES
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder}: is not empty; give an empty or new folder for the scenes as data.path")
-    with Progress(shown=True) as shown, shown.task("drawing shapes") as progress:
+    with ProgressBars(shown=True) as shown, shown.task("drawing shapes") as progress:
         draw_corpus(place, COUNTS, progress)
 
 

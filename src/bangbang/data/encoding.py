@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from bangbang.contracts import Vocabulary
 from bangbang.corpora.text_files import identity
-from bangbang.data.raw import record_batches
-from bangbang.data.schema import ENCODED, ROWS
+from bangbang.data.raw import ENCODED, ROWS, record_batches
 from bangbang.features import FeatureTable
 from bangbang.files import make_folder, move, new_file, read_json, write_whole
 from bangbang.symbols import EOS, UNK
@@ -68,7 +67,7 @@ class Note(NamedTuple):
         return cls(table["rows"], table["digest"], Side(*table["source"]), Side(*table["target"]))
 
 
-class Encoder:
+class CorpusEncoder:
     """Turns raw files into splits that `datasets` can load."""
 
     def __init__(

@@ -16,7 +16,7 @@ from bangbang.contracts import Vocabulary
 from bangbang.corpora.pairs import Reader
 from bangbang.corpora.settings import CorpusSettings
 from bangbang.data.corpus import FORMAT, MANIFEST, SOURCE_VOCABULARY, VOCABULARY, Corpus
-from bangbang.data.encoding import Encoder
+from bangbang.data.encoding import CorpusEncoder
 from bangbang.data.raw import Side, texts
 from bangbang.data.reading import READING, raw_path, read
 from bangbang.data.settings import VocabularySettings
@@ -25,7 +25,7 @@ from bangbang.errors import InputError
 from bangbang.features import FeatureTable
 from bangbang.files import publish, remove, write_whole
 from bangbang.locks import LOCK, locked
-from bangbang.progress import Progress
+from bangbang.progress import ProgressBars
 
 
 class Vocabularies(NamedTuple):
@@ -77,7 +77,7 @@ def make(reader: Reader, data: CorpusSettings, vocabularies: Vocabularies, folde
             return
         begun = (growing / READING).exists()
         try:
-            with Progress(progress) as shown:
+            with ProgressBars(progress) as shown:
                 if begun:
                     shown.say(f"going on with {folder.name}, which was interrupted")
                 build(reader, data, vocabularies, growing, shown)
@@ -113,7 +113,7 @@ def options(data: CorpusSettings, vocabularies: Vocabularies) -> dict[str, Any]:
     return table
 
 
-def build(reader: Reader, data: CorpusSettings, settings: Vocabularies, folder: Path, shown: Progress) -> None:
+def build(reader: Reader, data: CorpusSettings, settings: Vocabularies, folder: Path, shown: ProgressBars) -> None:
     """All stages that `folder` does not have yet; the manifest is the last."""
     if (folder / MANIFEST).exists():
         return
@@ -126,7 +126,7 @@ def build(reader: Reader, data: CorpusSettings, settings: Vocabularies, folder: 
     sources = vocabulary
     if settings.source is not None:
         sources = built(folder, SOURCE_VOCABULARY, settings.source, "sources", shown)
-    encoder = Encoder(vocabulary, sources, data.max_source_length, data.max_target_length, reader.features)
+    encoder = CorpusEncoder(vocabulary, sources, data.max_source_length, data.max_target_length, reader.features)
     reports = {}
     for name, count in rows.items():
         with shown.task(f"encoding {name}") as progress:
@@ -149,7 +149,7 @@ def build(reader: Reader, data: CorpusSettings, settings: Vocabularies, folder: 
     write_manifest(folder, manifest)
 
 
-def built(folder: Path, name: str, settings: VocabularySettings, side: Side, shown: Progress) -> Vocabulary:
+def built(folder: Path, name: str, settings: VocabularySettings, side: Side, shown: ProgressBars) -> Vocabulary:
     """The vocabulary of some of the training texts, made unless an earlier call has."""
     if not (folder / name).exists():
         with shown.task("making the vocabulary"):

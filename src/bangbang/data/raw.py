@@ -1,4 +1,4 @@
-"""Raw pairs on their way to a corpus: one Arrow stream file per split."""
+"""Raw pairs on their way to a corpus, one Arrow stream file per split; and the columns of raw and encoded files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,8 +6,12 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from bangbang.data.schema import RAW, ROWS
 from bangbang.files import new_file
+
+RAW = pa.schema([("source", pa.string()), ("targets", pa.list_(pa.string()))])
+IDS = pa.list_(pa.int32())
+ENCODED = RAW.append(pa.field("source_ids", IDS)).append(pa.field("target_ids", pa.list_(IDS)))
+ROWS = 2_000  # per record batch
 
 
 class RawFile:

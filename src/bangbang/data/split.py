@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Batch
-from bangbang.data.mapping import MappedTable
-from bangbang.data.ragged import Ragged
-from bangbang.data.schema import ENCODED
+from bangbang.data.arrow import MappedTable, Ragged
+from bangbang.data.raw import ENCODED
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable
 from bangbang.symbols import PAD, UNK

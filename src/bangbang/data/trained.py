@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from bangbang.data.byte_letters import spelled
+from bangbang.data.pieces import spelled
 from bangbang.data.settings import BytePairs, TrainedSettings, Words
 from bangbang.data.tokenizer_json import check_numbering, tokenizer_from
 from bangbang.errors import InputError

@@ -21,7 +21,7 @@ from bangbang.rewards import Sum, repeat
 from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 from bangbang.training import Run
 from bangbang.training.checkpoint import read_progress
-from bangbang.training.reward import run_reward
+from bangbang.training.learner import run_reward
 
 
 class Example(NamedTuple):

@@ -29,7 +29,7 @@ class Sample(NamedTuple):
     shares: Tensor  # [B] the same between 0 and 1, which weighs the loss
 
 
-class Trace:
+class SampleRecord:
     """A sample in the making. Steps of the same rows are noted as they are, and filed together."""
 
     def __init__(self, driven: Tensor) -> None:
@@ -76,7 +76,7 @@ def draw(
     """
     rows = torch.arange(len(driven), device=driven.device)  # [R] the row of the sample that each of the rollout's is
     alive, last = torch.ones_like(rows, dtype=torch.bool), torch.full_like(rows, BOS)
-    trace, reward = Trace(driven), adapted(reward)
+    trace, reward = SampleRecord(driven), adapted(reward)
     for t in range(driven.shape[1]):
         features, increments = rollout.step(last), reward.increments()
         order = None if references is None else places_in(references, increments.tokens)

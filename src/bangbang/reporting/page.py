@@ -7,8 +7,7 @@ from importlib import resources
 from bangbang.explanation.page import SCRIPTS, STYLES, fill
 from bangbang.metrics import Metric
 from bangbang.metrics.significance import p_text
-from bangbang.reporting.examples import browser_record, dup_record
-from bangbang.reporting.figures import spg_figures
+from bangbang.reporting.examples import browser_record, dup_record, spg_figures
 from bangbang.reporting.results import Results
 from bangbang.reporting.rows import Group
 from bangbang.reporting.verdict import verdict

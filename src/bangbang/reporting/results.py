@@ -1,12 +1,94 @@
-"""What a report says, as plain values: the table's rows, and all that is needed to check or repeat them."""
+"""What a report says, as plain values: the table's rows, and what a run's metrics.jsonl tells of its training."""
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from bangbang.config import Config
+from bangbang.errors import InputError
+from bangbang.metrics.metric import lower_is_better
 from bangbang.metrics.significance import p_text
-from bangbang.reporting.history import Point, StageStart
+from bangbang.tasks import task_of
+
+
+@dataclass(frozen=True)
+class Point:
+    """One validation."""
+
+    step: int
+    seconds: float
+    scores: dict[str, float]
+
+
+@dataclass(frozen=True)
+class StageStart:
+    """Where a stage began."""
+
+    step: int
+    """Steps taken before."""
+    seconds: float
+    label: str
+    """The stage's training method."""
+
+
+@dataclass(frozen=True)
+class History:
+    validations: list[Point]
+    stages: list[StageStart]
+    """The first one too; none where the config has no stages."""
+    seconds: float
+    """Of training, validations included."""
+    examples_per_second: float
+
+    less: frozenset[str] = frozenset()
+    """The scores of which less is better."""
+
+    def best(self, score: str) -> Point:
+        """The validation of the best score; the first of equals, as training counts."""
+        best = min if score in self.less else max
+        return best(self.validations, key=lambda point: point.scores[score])
+
+
+def read_history(folder: Path, config: Config) -> History:
+    path, metric = folder / "metrics.jsonl", task_of(config).metric
+    lines = read_lines(path)
+    try:
+        validations = [
+            Point(int(line["step"]), float(line["seconds"]), {name: float(line[name]) for name in metric.names})
+            for line in lines
+            if line["kind"] == "valid"
+        ]
+        stages = [
+            StageStart(int(line["step"]), float(line["seconds"]), str(line["label"]))
+            for line in lines
+            if line["kind"] == "stage"
+        ]
+        rates = [float(line["examples_per_second"]) for line in lines if line["kind"] == "train"]
+        seconds = max(float(line["seconds"]) for line in lines)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{path}: damaged, or without a validation ({error})") from None
+    if not validations:
+        raise InputError(f"{path}: has no validation; train until there is one, `training.validate_every` steps")
+    return History(validations, stages, seconds, mean_rate(rates), lower_is_better(metric))
+
+
+def mean_rate(rates: list[float]) -> float:
+    """All examples over all time, where each rate is of as many steps: the harmonic mean."""
+    rates = [rate for rate in rates if rate > 0 and math.isfinite(rate)]
+    return len(rates) / sum(1 / rate for rate in rates) if rates else 0.0
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: damaged or missing ({error})") from None
+    if not all(isinstance(line, dict) for line in lines):
+        raise InputError(f"{path}: damaged (a line that is no JSON object)")
+    return lines
 
 
 @dataclass(frozen=True)

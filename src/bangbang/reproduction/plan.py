@@ -10,8 +10,8 @@ from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.errors import InputError
 from bangbang.files import read_json
-from bangbang.reproduction.methods import METHODS, Method
-from bangbang.training import shelf
+from bangbang.reproduction.budgets import METHODS, Method
+from bangbang.training import retention
 
 CONFIG = "config.toml"
 # where things are kept and how often they are saved: may change from one sitting to the next
@@ -100,7 +100,7 @@ def plan_training(config: Config, out: Path, method: Method, seed: int) -> Train
 def check_unchanged(plan: Plan, fingerprint: str) -> None:
     """An InputError if a run that has begun was planned otherwise, or was trained on another corpus than this."""
     for training in plan.trainings:
-        if not shelf.listed(training.folder / "checkpoints"):
+        if not retention.listed(training.folder / "checkpoints"):
             continue
         before = configs.read(training.folder / "config.toml")
         changed = "; ".join(changes(before, training.config))

@@ -8,13 +8,13 @@ from bangbang.rewards.bleu import Gleu as Gleu
 from bangbang.rewards.cider_d import CiderD as CiderD
 from bangbang.rewards.document_frequency import DocumentFrequency as DocumentFrequency
 from bangbang.rewards.edit_distance import EditDistance as EditDistance
+from bangbang.rewards.function import FunctionReward as FunctionReward
 from bangbang.rewards.increments import Best as Best
 from bangbang.rewards.increments import adapted as adapted
 from bangbang.rewards.increments import arg_max_set as arg_max_set
 from bangbang.rewards.increments import dense as dense
 from bangbang.rewards.increments import look_up as look_up
 from bangbang.rewards.increments import repeat as repeat
-from bangbang.rewards.metric import Metric as Metric
 from bangbang.rewards.references import References as References
 from bangbang.rewards.rouge import RougeL as RougeL
 from bangbang.rewards.rouge import RougeN as RougeN

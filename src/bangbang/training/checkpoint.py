@@ -46,7 +46,7 @@ class Progress(NamedTuple):
         return self.validations > 0 or self.best_step > 0  # earlier checkpoints did not count validations
 
 
-class State(NamedTuple):
+class CheckpointState(NamedTuple):
     """What `state.json` says."""
 
     progress: Progress
@@ -100,7 +100,7 @@ def save(
     return target
 
 
-def read_state(checkpoint: Path) -> State:
+def read_state(checkpoint: Path) -> CheckpointState:
     """The checkpoint's state, once its files have been found whole."""
     path = checkpoint / STATE
     state = read_json(path)
@@ -117,7 +117,7 @@ def read_state(checkpoint: Path) -> State:
             raise InputError(f"{checkpoint / name}: damaged or missing ({error.strerror})") from None
         if not matches:
             raise InputError(f"{checkpoint / name}: does not match its checksum")
-    return State(progress, origin)
+    return CheckpointState(progress, origin)
 
 
 def progress_of(state: dict[str, Any], path: Path) -> Progress:

@@ -1,12 +1,36 @@
-"""A model and its objective as one module: what data-parallel training wraps and calls."""
+"""What a training step needs: batches by step number, the model with its objective as one module, the reward."""
 
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from bangbang.contracts import Batch, Diagnostics, Model, Objective
+from bangbang.contracts import Batch, Diagnostics, Model, Objective, RewardInputs
+from bangbang.data import Split, batches
+from bangbang.errors import InputError
 from bangbang.objectives import scored_losses
+from bangbang.rewards import Sum
+from bangbang.rewards.settings import RewardSettings
+from bangbang.training.run import Run
+from bangbang.training.settings import TrainingSettings
+
+
+class BatchStream:
+    def __init__(self, split: Split, config: TrainingSettings, rank: int, world: int, device: torch.device) -> None:
+        self.split, self.config, self.rank, self.world, self.device = split, config, rank, world, device
+        if split.examples < world:
+            raise InputError(f"{split.examples} training examples are too few for {world} processes")
+        self.steps_per_epoch = max(1, split.examples // (config.batch_size * world))
+        self.epoch = -1
+
+    def batch(self, step: int) -> Batch:
+        """This process's batch of step 0, 1, ..."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.order = batches(self.split, self.config.batch_size, self.config.seed, epoch, self.rank, self.world)
+        return Batch(*(tensor.to(self.device) for tensor in self.split.batch(self.order[place])))
 
 
 class Loss(NamedTuple):
@@ -25,3 +49,20 @@ class Learner(nn.Module):
         proposal = self.objective.propose(self.model, batch, step, generator)
         losses, diagnostics = scored_losses(self.model.head, proposal)
         return Loss(losses, len(losses) if proposal.divisor is None else proposal.divisor, diagnostics)
+
+
+ROWS = 2_000  # at a time: the references of a large corpus do not fit in memory
+
+
+def run_reward(run: Run, settings: RewardSettings, train: Callable[[], Split]) -> Sum:
+    """The reward of a [reward] table; `train` gives the training split, which few rewards ask for, when they begin."""
+    inputs = RewardInputs(run.vocabulary.texts(), run.vocabulary.joint, lambda: training_references(run, train()))
+    return settings.build(inputs)
+
+
+def training_references(run: Run, split: Split) -> Iterator[list[list[str]]]:
+    """The tokens of each example's references as training sees them: cut to the run's length."""
+    tokens, most = run.vocabulary.texts(), run.config.data.max_target_length - 1  # room for `</s>`
+    for start in range(0, len(split), ROWS):
+        for texts in split.references(slice(start, start + ROWS)):
+            yield [[tokens[index] for index in ids[:most]] for ids in run.vocabulary.encode_batch(texts)]

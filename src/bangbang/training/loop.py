@@ -28,23 +28,18 @@ from bangbang.locks import locked
 from bangbang.metrics.metric import is_better
 from bangbang.randomness import seed_for
 from bangbang.tasks import quick
-from bangbang.training import checkpoint, guard, shelf
+from bangbang.training import checkpoint, guard, retention
 from bangbang.training.checkpoint import Progress
-from bangbang.training.clipping import clipped_step, gradient_norm
+from bangbang.training.distributed import Ranks, join, launch
 from bangbang.training.evaluation import decode_split
-from bangbang.training.interval import Interval
-from bangbang.training.journal import Example, Journal
-from bangbang.training.learner import Learner
-from bangbang.training.monitor import Monitor
-from bangbang.training.optimizer import build_optimizer, learning_rate
-from bangbang.training.ranks import Ranks
-from bangbang.training.rendezvous import join, launch
+from bangbang.training.journal import Journal, ShownExample
+from bangbang.training.learner import BatchStream, Learner, run_reward
+from bangbang.training.monitor import Interval, Monitor
+from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm, learning_rate
 from bangbang.training.resumption import BUDGET, resume
-from bangbang.training.reward import run_reward
 from bangbang.training.run import Run
 from bangbang.training.shared_memory import SharedMemory
 from bangbang.training.stopping import StopRequest, is_done
-from bangbang.training.stream import BatchStream
 
 # Buckets in place of gradients, not beside them. Every parameter is used in every step, so none need be searched for,
 # and buffers (the features' mean and deviation) never change after the start, so none need be sent again.
@@ -101,7 +96,7 @@ def claim(held: ExitStack, folder: Path, config: Config, corpus: Corpus, resume:
 
 
 def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -> Run:
-    if shelf.listed(folder / "checkpoints"):
+    if retention.listed(folder / "checkpoints"):
         if not resume:
             raise InputError(f"{folder}: holds a run already; add --resume to go on with it, or choose another --out")
         run = Run.open(folder)
@@ -317,7 +312,7 @@ class Trainer:
         self.monitor.report(self.progress, scores, better)
         if self.journal:
             self.journal.record("valid", step, {"seconds": self.progress.seconds, "words": words, **scores})
-            self.journal.samples(step, [Example(*row) for row in zip(*decoded, strict=True)][:SAMPLES])
+            self.journal.samples(step, [ShownExample(*row) for row in zip(*decoded, strict=True)][:SAMPLES])
 
     def save(self) -> None:
         """A checkpoint of this step; then those that are not to be kept go."""
@@ -327,4 +322,4 @@ class Trainer:
     def write_checkpoint(self) -> None:
         folder, kept = self.run.checkpoints, self.config.training.keep_checkpoints
         checkpoint.save(folder, self.model, self.optimizer, self.progress, self.run.origin)
-        shelf.prune(folder, kept, self.progress.best_step)
+        retention.prune(folder, kept, self.progress.best_step)

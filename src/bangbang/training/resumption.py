@@ -6,7 +6,7 @@ from torch import nn
 
 from bangbang import config as configs
 from bangbang.errors import InputError
-from bangbang.training import checkpoint, shelf
+from bangbang.training import checkpoint, retention
 from bangbang.training.checkpoint import Progress
 from bangbang.training.run import Run
 
@@ -30,9 +30,9 @@ class Resumption(NamedTuple):
 
 def resume(run: Run, model: nn.Module) -> Resumption:
     """Load the weights of the newest whole checkpoint of `run`, if it has any, and set damaged ones aside."""
-    newest = shelf.newest_whole(run.checkpoints)
+    newest = retention.newest_whole(run.checkpoints)
     if newest is None:
-        shelf.sweep(run.checkpoints)
+        retention.sweep(run.checkpoints)
         if run.config.training.init:
             start_from(Run.open(run.config.training.init), run, model)
         return Resumption(Progress(), [])
@@ -41,7 +41,7 @@ def resume(run: Run, model: nn.Module) -> Resumption:
     if changed:
         raise InputError(f"{newest.checkpoint}: was made with another config: {', '.join(changed)}")
     checkpoint.load_model(newest.checkpoint, model)
-    shelf.tidy(run.checkpoints, newest.checkpoint)
+    retention.tidy(run.checkpoints, newest.checkpoint)
     notes = [f"damaged, set aside: {message}" for message in newest.damaged]
     return Resumption(newest.state.progress, [*notes, f"going on from {newest.checkpoint.name}"])
 

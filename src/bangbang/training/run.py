@@ -22,8 +22,8 @@ from bangbang.files import make_folder, read_json, write_whole
 from bangbang.folders import refuse_links
 from bangbang.models import Generator
 from bangbang.tasks import task_of
-from bangbang.training import checkpoint, shelf
-from bangbang.training.checkpoint import State
+from bangbang.training import checkpoint, retention
+from bangbang.training.checkpoint import CheckpointState
 
 FOLDERS = ("checkpoints", "samples", "tensorboard")
 
@@ -173,8 +173,8 @@ class Run:
         """The folder of a whole checkpoint: `best`, `last`, or a step number."""
         return self.choose(which)[0]
 
-    def choose(self, which: str) -> tuple[Path, State]:
-        newest = shelf.newest_whole(self.checkpoints)
+    def choose(self, which: str) -> tuple[Path, CheckpointState]:
+        newest = retention.newest_whole(self.checkpoints)
         if newest is None:
             raise InputError(
                 f"{self.folder}: no checkpoint yet; train it with `bangbang train --resume --out {self.folder}`"
@@ -184,7 +184,7 @@ class Run:
         step = named.get(which, int(which) if which.isdecimal() else -1)
         if step == progress.step:
             return newest.checkpoint, newest.state
-        steps = [shelf.step_of(path) for path in shelf.listed(self.checkpoints)]
+        steps = [retention.step_of(path) for path in retention.listed(self.checkpoints)]
         if step not in steps:
             there = ", ".join(map(str, steps))
             raise InputError(f"{self.folder}: no checkpoint {which!r}; there are best, last and steps {there}")

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch._C._distributed_c10d import GradBucket
 from torch.futures import Future
 
-from bangbang.training.ranks import Ranks
+from bangbang.training.distributed import Ranks
 
 FOLDER = Path("/dev/shm")  # files that are memory; where there is none, gloo does all
 # Bytes of each process at a time, if there is room: processes should meet rarely. Containers often have 64 MB in all.

@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bangbang.data import mapping
-from bangbang.data.mapping import MappedTable
-from bangbang.data.schema import ENCODED
+from bangbang.data import arrow
+from bangbang.data.arrow import MappedTable
+from bangbang.data.raw import ENCODED
 from bangbang.data.split import Split
 
 ROW = {"source": "a b", "targets": ["c"], "source_ids": [4, 5], "target_ids": [[6, 2]]}
@@ -35,7 +35,7 @@ def released(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_opening_gives_pages_back_on_the_way(
     tmp_path: Path, released: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapping, "CHUNKS_BETWEEN_RELEASES", 2)
+    monkeypatch.setattr(arrow, "CHUNKS_BETWEEN_RELEASES", 2)
     write(tmp_path / "data-00000-of-00001.arrow", chunks=8)
     split = Split.open(tmp_path, None, False, 10)
     assert len(split) == 24 and split.target_lengths.tolist() == [2] * 24

@@ -21,7 +21,7 @@ Sentence = tuple[int, ...]
 OTHER = "<other>"  # how a word of z that is in no reference is written, if it has no text
 
 
-class Metric(BaseReward):
+class FunctionReward(BaseReward):
     """R(z | y) = fn(candidate, references): tokens in lists, `</s>` included; 0 for the empty prefix.
 
     Tokens are ids or, if `texts` are given, texts[id]. An `<unk>` matches nothing: in references it is -1 or "<unk>",
@@ -60,14 +60,14 @@ class Metric(BaseReward):
             return list(sentence)
         return [unknown if token in (UNK, NOTHING) else self.texts[token] for token in sentence]
 
-    def begin(self, references: References) -> "MetricState":
+    def begin(self, references: References) -> "FunctionState":
         if self.extra_candidates:
             references = references.including(self.extra_candidates)
-        return MetricState(self, references)
+        return FunctionState(self, references)
 
 
-class MetricState(State):
-    def __init__(self, reward: Metric, references: References) -> None:
+class FunctionState(State):
+    def __init__(self, reward: FunctionReward, references: References) -> None:
         super().__init__(torch.ones_like(references.lengths[:, 0], dtype=torch.bool), references.vocabulary_size)
         self.reward, self.bounds = reward, reward.bounds
         self.candidates = references.candidates  # [B, U]

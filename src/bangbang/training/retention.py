@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from bangbang.errors import InputError
 from bangbang.files import move, remove, remove_folder
-from bangbang.training.checkpoint import State, name_of, read_state
+from bangbang.training.checkpoint import CheckpointState, name_of, read_state
 
 
 class Newest(NamedTuple):
     checkpoint: Path
-    state: State
+    state: CheckpointState
     damaged: list[str]
     """What is wrong with each newer one."""
 

@@ -7,37 +7,37 @@ from pathlib import Path
 import pytest
 
 from bangbang.locks import locked
-from bangbang.reproduction import Crew, Outline, make_plan, read_budget
-from bangbang.reproduction.crew import ended, environment
+from bangbang.reproduction import Outline, WorkerPool, make_plan, read_budget
 from bangbang.reproduction.display import Display
-from bangbang.reproduction.standing import Latest, last_lines, latest
+from bangbang.reproduction.status import Latest, last_lines, latest
+from bangbang.reproduction.worker_pool import ended, environment
 
 
 @pytest.fixture
-def crew(tmp_path: Path) -> Crew:
+def pool(tmp_path: Path) -> WorkerPool:
     plan = make_plan("headlines", "small", read_budget("headlines", "", "small"), tmp_path, ["mle", "pg-mle"])
-    return Crew(plan, 2)
+    return WorkerPool(plan, 2)
 
 
-def display_of(crew: Crew) -> Display:
-    return Display(crew.plan, crew.steps, crew.done)
+def display_of(pool: WorkerPool) -> Display:
+    return Display(pool.plan, pool.steps, pool.done)
 
 
-def test_a_run_that_another_process_holds_is_waited_for(crew: Crew, capsys: pytest.CaptureFixture[str]) -> None:
-    training, display = crew.waiting[0], display_of(crew)
+def test_a_run_that_another_process_holds_is_waited_for(pool: WorkerPool, capsys: pytest.CaptureFixture[str]) -> None:
+    training, display = pool.waiting[0], display_of(pool)
     with locked(training.folder):
-        assert not crew.can_begin(training, display)
-        assert not crew.can_begin(training, display)
+        assert not pool.can_begin(training, display)
+        assert not pool.can_begin(training, display)
     assert capsys.readouterr().err.count("in use by process") == 1
-    assert crew.can_begin(training, display)
+    assert pool.can_begin(training, display)
 
 
-def test_a_run_waits_for_what_it_starts_from(crew: Crew) -> None:
-    warm, display = crew.waiting[1], display_of(crew)
+def test_a_run_waits_for_what_it_starts_from(pool: WorkerPool) -> None:
+    warm, display = pool.waiting[1], display_of(pool)
     assert warm.after == "mle-seed1"
-    assert not crew.can_begin(warm, display)
-    crew.done.add("mle-seed1")
-    assert crew.can_begin(warm, display)
+    assert not pool.can_begin(warm, display)
+    pool.done.add("mle-seed1")
+    assert pool.can_begin(warm, display)
 
 
 def test_how_a_process_ended() -> None:
@@ -64,10 +64,10 @@ def test_the_journal_is_read_while_it_is_written(tmp_path: Path) -> None:
     assert last_lines(tmp_path / "metrics.jsonl", 1) == ['{"kind": "tr']
 
 
-def test_the_eta_is_by_the_pace_of_this_sitting(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_eta_is_by_the_pace_of_this_sitting(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: clock)
-    display, training = display_of(crew), crew.waiting[0]
+    display, training = display_of(pool), pool.waiting[0]
     display.begin(training)
     assert display.eta() == "?"
     display.show({training.name: (100, None)})
@@ -76,8 +76,8 @@ def test_the_eta_is_by_the_pace_of_this_sitting(crew: Crew, monkeypatch: pytest.
     assert display.eta() == "8.5 min"  # 200 steps a minute, and 1,700 of 2,000 are left
 
 
-def test_what_is_left_by_the_pace_so_far(crew: Crew) -> None:
-    outline = Outline.of(crew.plan, jobs=2)
+def test_what_is_left_by_the_pace_so_far(pool: WorkerPool) -> None:
+    outline = Outline.of(pool.plan, jobs=2)
     assert outline.seconds is None
     begun = outline._replace(found=[outline.found[0]._replace(step=500, seconds=50.0), outline.found[1]])
     assert begun.seconds == pytest.approx(0.1 * (500 + 1000) / 2)

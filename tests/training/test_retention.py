@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from bangbang.cli.main import main
 from bangbang.errors import InputError
 from bangbang.files import read_json, write_whole
-from bangbang.training import Run, checkpoint, shelf
+from bangbang.training import Run, checkpoint, retention
 from tests.training.test_loop import weights
 
 
@@ -29,7 +29,7 @@ def flip_a_bit(path: Path) -> None:
 
 
 def newest(run: Path) -> Path:
-    return shelf.listed(run / "checkpoints")[-1]
+    return retention.listed(run / "checkpoints")[-1]
 
 
 @pytest.mark.parametrize("name", [checkpoint.MODEL, checkpoint.OPTIMIZER, checkpoint.STATE])
@@ -48,7 +48,7 @@ def test_resume_takes_the_newest_whole_one_and_ends_in_the_same_weights(
 
 
 def test_all_damaged_is_an_error_that_loses_nothing(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in shelf.listed(run / "checkpoints"):
+    for path in retention.listed(run / "checkpoints"):
         flip_a_bit(path / checkpoint.MODEL)
     before = sorted(path for path in run.rglob("*"))
     assert main(["train", "--resume", "--out", str(run)]) == 2
@@ -75,8 +75,8 @@ def test_removing_a_checkpoint_never_shows_a_part(run: Path, monkeypatch: pytest
     folder = run / "checkpoints"
     monkeypatch.setattr(shutil, "rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
-        shelf.prune(folder, keep=1, best_step=60)
-    for path in shelf.listed(folder):
+        retention.prune(folder, keep=1, best_step=60)
+    for path in retention.listed(folder):
         checkpoint.read_state(path)
 
 

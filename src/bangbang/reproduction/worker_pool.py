@@ -13,8 +13,8 @@ from bangbang.files import append_file
 from bangbang.locks import locked
 from bangbang.reproduction.display import Display
 from bangbang.reproduction.plan import Plan, Training
-from bangbang.reproduction.standing import last_lines, latest, standing
-from bangbang.training import shelf
+from bangbang.reproduction.status import last_lines, latest, standing
+from bangbang.training import retention
 from bangbang.training.stopping import StopRequest
 
 POLL_SECONDS = 0.25
@@ -36,7 +36,7 @@ class Child:
 
     def __init__(self, training: Training, log: IO[str]) -> None:
         self.training, self.log = training, log
-        begun = bool(shelf.listed(training.folder / "checkpoints"))
+        begun = bool(retention.listed(training.folder / "checkpoints"))
         arguments = training.resume if begun else training.start
         print("$", shlex.join(["bangbang", *arguments]), file=log, flush=True)
         # a session of its own: Ctrl-C reaches the parent alone, which tells its children once
@@ -55,7 +55,7 @@ class Child:
             self.process.send_signal(signal.SIGTERM)
 
 
-class Crew:
+class WorkerPool:
     """Who is done, who works, who waits and who failed."""
 
     def __init__(self, plan: Plan, jobs: int) -> None:
