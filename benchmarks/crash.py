@@ -1,11 +1,13 @@
 """Kill training at random moments, go on, and compare the end with a run that nobody disturbed.
 
-    python -m benchmarks.crash --kills 50 --worker-kills 3
+    python -m benchmarks.crash --kills 50 --staged-kills 25 --worker-kills 3
 
 One process is killed (SIGKILL) while it starts, during steps, during validation and while it writes a checkpoint; after
-each kill every checkpoint must be whole, and it goes on with --resume. With two processes under `torchrun
+each kill every checkpoint must be whole, and it goes on with --resume. A run with two stages is also killed where the
+second begins, which it does with the best weights and another optimiser. With two processes under `torchrun
 --max-restarts`, one of them is killed, and torchrun brings the run home. Weights and optimiser state of every finished
-run must equal the undisturbed run's to the bit. Prints JSON; the exit code is 1 if anything differs.
+run, and of one process all of metrics.jsonl but times, must equal the undisturbed run's to the bit. Prints JSON; the
+exit code is 1 if anything differs.
 """
 
 import argparse
@@ -19,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,17 @@ max_steps = {steps}
 validate_every = {validate_every}
 log_every = 1
 """
+STAGES = """
+[[stages]]
+steps = {half}
+optimizer = {{kind = "adagrad", learning_rate = 0.0001}}
+
+[[stages]]
+steps = {rest}
+start = "best"
+objective = {{kind = "pg", samples = 2, baseline = "others"}}
+"""
+TIMES = ("seconds", "examples_per_second")
 
 
 def write_ground(folder: Path, objective: str, steps: int) -> Path:
@@ -61,6 +74,13 @@ def write_ground(folder: Path, objective: str, steps: int) -> Path:
         (lines / f"{split}.tgt").write_text("".join(" ".join(source[:3]) + "\n" for source in sources))
     path = folder / "config.toml"
     path.write_text(CONFIG.format(folder=folder, steps=steps, validate_every=VALIDATE_EVERY, objective=objective))
+    return path
+
+
+def with_stages(config: Path, steps: int) -> Path:
+    """The same config in two halves. The rate of the first is so low that its first validation stays the best."""
+    path = config.with_name("staged.toml")
+    path.write_text(config.read_text() + STAGES.format(half=steps // 2, rest=steps - steps // 2))
     return path
 
 
@@ -94,15 +114,23 @@ def is_validating(run: Path) -> bool:
     return record.get("kind") == "train" and record["step"] % VALIDATE_EVERY == 0
 
 
+def is_changing(run: Path) -> bool:
+    """Whether the second stage has just begun."""
+    record = last_record(run)
+    return record.get("kind") == "stage" and record["step"] > 0
+
+
 # moment aimed at → (what to wait for, seconds to wait after it, at most)
 AIMS: dict[str, tuple[Callable[[Path], bool], float]] = {
     "start": (lambda run: True, 0.3),
     "step": (lambda run: bool(last_record(run)), 0.6),
     "validation": (is_validating, 0.02),
     "writing": (is_writing, 0.004),
+    "stage": (is_changing, 0.01),
     "none": (lambda run: False, 0.0),
 }
 MOMENTS = ("start", "step", "validation", "writing")
+STAGED_MOMENTS = ("start", "stage", "writing", "validation", "step")
 
 
 def moment_of(run: Path, before: dict[str, Any]) -> str:
@@ -111,6 +139,8 @@ def moment_of(run: Path, before: dict[str, Any]) -> str:
         return "writing"
     if is_validating(run):
         return "validation"
+    if is_changing(run):
+        return "stage"
     return "step" if last_record(run) != before else "start"
 
 
@@ -136,19 +166,24 @@ def disturb(config: Path, run: Path, aim: str, chance: random.Random) -> str:
 
 
 def end_of(run: Path) -> dict[str, bytes]:
-    """Weights and optimiser state of the last checkpoint, and its name."""
+    """Weights and optimiser state of the last checkpoint, and its name; all of metrics.jsonl but times."""
     from bangbang.training import checkpoint, retention
 
     last = retention.listed(run / "checkpoints")[-1]
-    return {f"{last.name}/{name}": (last / name).read_bytes() for name in (checkpoint.MODEL, checkpoint.OPTIMIZER)}
+    files = {f"{last.name}/{name}": (last / name).read_bytes() for name in (checkpoint.MODEL, checkpoint.OPTIMIZER)}
+    records = [json.loads(line) for line in (run / "metrics.jsonl").open()]
+    lines = [{key: value for key, value in record.items() if key not in TIMES} for record in records]
+    return {**files, "metrics.jsonl": json.dumps(lines).encode()}
 
 
-def kill_single(folder: Path, config: Path, kills: int, chance: random.Random) -> dict[str, Any]:
+def kill_single(
+    folder: Path, config: Path, kills: int, chance: random.Random, moments: Sequence[str] = MOMENTS
+) -> dict[str, Any]:
     """Runs of one process, killed so often altogether; all are trained to the end."""
-    from bangbang import training  # noqa: F401  imported once, before forking
+    from bangbang.training import loop  # noqa: F401  imported once, before forking
 
     reference = folder / "undisturbed" / "run"
-    reference.parent.mkdir()
+    reference.parent.mkdir(parents=True)
     if os.waitstatus_to_exitcode(os.waitpid(started(config, reference), 0)[1]):
         raise SystemExit((reference.parent / "log.txt").read_text())
     hits, ends = Counter[str](), []
@@ -158,7 +193,7 @@ def kill_single(folder: Path, config: Path, kills: int, chance: random.Random) -
         outcome = ""
         while outcome != "finished":
             left = kills - sum(hits.values())
-            outcome = disturb(config, run, MOMENTS[left % len(MOMENTS)] if left > 0 else "none", chance)
+            outcome = disturb(config, run, moments[left % len(moments)] if left > 0 else "none", chance)
             hits.update([outcome] if outcome != "finished" else [])
         ends.append(end_of(run) == end_of(reference))
         shutil.rmtree(run.parent)
@@ -190,6 +225,7 @@ def kill_workers(folder: Path, config: Path, kills: int, chance: random.Random) 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--staged-kills", type=int, default=25, help="of runs with two stages")
     parser.add_argument("--worker-kills", type=int, default=3)
     parser.add_argument("--steps", type=int, default=120, help="of every run")
     parser.add_argument("--objective", default="mle", help="objective.kind of the run (mle)")
@@ -203,6 +239,9 @@ def main() -> int:
         config = write_ground(folder, arguments.objective, arguments.steps)
         if arguments.kills:
             result["single"] = kill_single(folder, config, arguments.kills, chance)
+        if arguments.staged_kills:
+            staged, kills = with_stages(config, arguments.steps), arguments.staged_kills
+            result["staged"] = kill_single(folder / "staged", staged, kills, chance, STAGED_MOMENTS)
         if arguments.worker_kills:
             result["workers"] = kill_workers(folder, config, arguments.worker_kills, chance)
     print(json.dumps(result, indent=1))

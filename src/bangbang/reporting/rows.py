@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bangbang import config as configs
-from bangbang.config import Config
+from bangbang.config import Config, Leg
 from bangbang.errors import InputError
 from bangbang.metrics import Metric, estimates
 from bangbang.metrics.metric import Array
 from bangbang.metrics.significance import compare_statistics
-from bangbang.objectives.settings import ObjectiveSettings
 from bangbang.reporting.evaluation import Evaluation, LabelledRun, Outputs
 from bangbang.reporting.results import Difference, Row, RunFacts, Score, Side, read_history
 from bangbang.tasks import RESAMPLING
@@ -81,9 +80,9 @@ class Group(NamedTuple):
     configs: list[Config]
 
     @property
-    def objective(self) -> ObjectiveSettings:
-        """What its runs are trained by in the end."""
-        return self.configs[0].legs[-1].objective
+    def last_leg(self) -> Leg:
+        """How its runs are trained in the end."""
+        return self.configs[0].legs[-1]
 
 
 def group(evaluations: Sequence[Evaluation]) -> list[Group]:
@@ -127,8 +126,8 @@ def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> l
         Row(
             label=each.label,
             extension=any(config.is_own for config in each.configs),
-            objective=each.objective.kind,
-            p_drop=getattr(each.objective, "p_drop", None),
+            objective=each.last_leg.objective.kind,
+            p_drop=getattr(each.last_leg.objective, "p_drop", None),
             with_dup=side_of(each.label, sides[0][each.label], statistics[0], metric, baselines),
             without_dup=side_of(each.label, sides[1][each.label], statistics[1], metric, baselines),
             runs=[run_facts(member, config) for member, config in zip(each.members, each.configs, strict=True)],
