@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,6 +123,15 @@ def test_settings_are_imported_without_torch() -> None:
     heavy = "{'torch', 'numpy', 'datasets'}"
     code = f"import sys, {', '.join(modules)}, bangbang.config\nassert not {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_file_goes_into_the_wheel() -> None:
+    """Pages, budgets, word tables, and the stubs that public names are found by."""
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())
+    patterns = project["tool"]["setuptools"]["package-data"]["bangbang"]
+    packed = {path for pattern in patterns for path in SOURCE.glob(pattern)}
+    others = {path for path in SOURCE.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+    assert others <= packed
 
 
 def test_public_names_are_where_the_stubs_say() -> None:
