@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
+
+from bangbang.terminal import Console
 
 
 class ProgressBars:
@@ -15,7 +16,7 @@ class ProgressBars:
     def __init__(self, shown: bool) -> None:
         console = Console(stderr=True, quiet=not shown, soft_wrap=True)
         self._bars = Bars(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),

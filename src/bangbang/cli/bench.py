@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(result, indent=1))
         return 0
-    from rich.console import Console
+    from bangbang.terminal import Console
 
     Console().print(arguments.table(result))
     return 0

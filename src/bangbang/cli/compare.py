@@ -62,8 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def decode_runs(arguments: argparse.Namespace) -> tuple[list[str], list[str], list[list[str]]]:
     """Both runs' outputs on the split of the first one's corpus, and its references."""
-    from rich.console import Console
+    from rich.text import Text
 
+    from bangbang.terminal import Console
     from bangbang.training import Run
     from bangbang.training.evaluation import decode_run
 
@@ -73,7 +74,7 @@ def decode_runs(arguments: argparse.Namespace) -> tuple[list[str], list[str], li
     split = a.corpus().split(arguments.split)
     outputs = []
     for opened in (a, b):
-        with Console(stderr=True).status(f"decoding {arguments.split} with {opened.folder}"):
+        with Console(stderr=True).status(Text(f"decoding {arguments.split} with {opened.folder}")):
             outputs.append(decode_run(opened, split, opened.config.decoding, limit=arguments.limit))
     return outputs[0].outputs, outputs[1].outputs, outputs[0].references
 
@@ -82,9 +83,8 @@ def compare_texts(
     a: Sequence[str], b: Sequence[str], references: Sequence[Sequence[str]], arguments: argparse.Namespace
 ) -> int:
     """Compare two systems' texts as the options say, and print the outcome."""
-    from rich.console import Console
-
     from bangbang.metrics import compare
+    from bangbang.terminal import Console
 
     metric, resampling = metric_of(arguments), resampling_of(arguments)
     with Console(stderr=True).status(f"scoring 2 x {len(a):,} texts"):

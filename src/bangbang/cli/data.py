@@ -46,17 +46,16 @@ def run(arguments: argparse.Namespace) -> int:
         shown = {"examples": pairs} if arguments.show > 0 else {}
         print(json.dumps({"folder": str(corpus.folder), **corpus.manifest, **shown}, indent=1, ensure_ascii=False))
         return 0
-    from rich.console import Console
-    from rich.markup import escape
+    from bangbang.terminal import Console
 
     console = Console()
     console.print(table(corpus))
     for line in remarks(corpus.manifest):
         console.print(line, soft_wrap=True, highlight=False)
     for pair in pairs:
-        console.print(f"\n{escape(pair['source'])}", style="dim", soft_wrap=True, highlight=False)
+        console.print("\n" + pair["source"], style="dim", soft_wrap=True, highlight=False)
         for target in pair["targets"]:
-            console.print(f"→ {escape(target)}", soft_wrap=True, highlight=False)
+            console.print("→ " + target, soft_wrap=True, highlight=False)
     return 0
 
 
@@ -82,8 +81,9 @@ def examples(corpus: "Corpus", count: int) -> list[dict[str, Any]]:
 
 def table(corpus: "Corpus") -> "Table":
     from rich.table import Table
+    from rich.text import Text
 
-    view = Table(title=f"{corpus.folder}", title_justify="left", caption_justify="left")
+    view = Table(title=Text(str(corpus.folder), "table.title"), title_justify="left", caption_justify="left")
     view.add_column("split")
     for heading in ("pairs", "examples", "side", "mean tokens", "unknown", "truncated"):
         view.add_column(heading, justify="right")

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(result, indent=1))
         return 0
-    from rich.console import Console
+    from bangbang.terminal import Console
 
     console = Console()
     console.print(table(result))
@@ -104,15 +104,16 @@ def decode_all(
     opened: Any, split: Any, chosen: dict[str, "DecodingSettings"], arguments: argparse.Namespace
 ) -> dict[str, "Decoded"]:
     """The outputs of every way of decoding, with a progress bar."""
-    from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
+    from bangbang.terminal import Console
     from bangbang.training.evaluation import decode_run
 
     decoded = {}
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         for name, config in chosen.items():
-            task = progress.add_task(f"decoding {arguments.split}: {name}", total=arguments.limit or len(split))
+            task = progress.add_task(escape(f"decoding {arguments.split}: {name}"), total=arguments.limit or len(split))
             decoded[name] = decode_run(
                 opened,
                 split,
@@ -127,20 +128,19 @@ def decode_all(
 
 def table(result: dict[str, Any]) -> "RenderableType":
     from rich.table import Table
+    from rich.text import Text
 
     from bangbang.tasks import shown
 
-    grid = Table(
-        title=f"{result['run']}, {result['checkpoint']}: {result['split']}, {result['examples']:,} examples",
-        title_justify="left",
-    )
+    title = f"{result['run']}, {result['checkpoint']}: {result['split']}, {result['examples']:,} examples"
+    grid = Table(title=Text(title, "table.title"), title_justify="left")
     grid.add_column("")
     metrics = list(next(iter(result["scores"].values())))
     for metric in metrics:
-        grid.add_column(metric, justify="right")
+        grid.add_column(Text(metric), justify="right")
     for name, row in result["scores"].items():
         bars = ((metric, row[metric]["value"], row[metric]["standard_error"]) for metric in metrics)
-        grid.add_row(name, *(f"{shown(metric, value)} ±{shown(metric, error)}" for metric, value, error in bars))
+        grid.add_row(Text(name), *(f"{shown(metric, value)} ±{shown(metric, error)}" for metric, value, error in bars))
     return grid
 
 

@@ -49,10 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     check(arguments)
-    from rich.console import Console
-
     from bangbang.explanation import Subject
     from bangbang.explanation.subject import text_example, validation_example
+    from bangbang.terminal import Console
     from bangbang.training import Run
 
     opened = Run.open(arguments.run_folder, arguments.cache)
@@ -84,12 +83,11 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def explain_trace(subject: "Subject", arguments: argparse.Namespace) -> tuple[dict[str, Any], Any]:
-    from rich.console import Console
-
     from bangbang.explanation import trace
     from bangbang.explanation.page import page, trace_record
     from bangbang.explanation.targets import bang_bang
     from bangbang.explanation.terminal import trace_table
+    from bangbang.terminal import Console
 
     settings = bang_bang(subject.leg.objective, subject.step, arguments.p_drop)
     found = trace(subject, settings, arguments.seed)
@@ -115,11 +113,11 @@ def explain_targets(subject: "Subject", arguments: argparse.Namespace) -> tuple[
 
 
 def draw_with_progress(subject: "Subject", arguments: argparse.Namespace) -> list["Targets"]:
-    from rich.console import Console
     from rich.progress import track
 
     from bangbang.explanation import draw_targets
     from bangbang.explanation.targets import Methods
+    from bangbang.terminal import Console
 
     methods = Methods.of(subject.leg.objective, subject.step, arguments.p_drop, arguments.weight)
     drawing = draw_targets(subject, methods, arguments.samples, arguments.seed)

@@ -31,11 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import time
 
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from bangbang.features import extract, open_encoder
     from bangbang.folders import named
+    from bangbang.terminal import Console
 
     console = Console(stderr=True, soft_wrap=True)
     columns = TextColumn("images"), BarColumn(), MofNCompleteColumn(), TextColumn("eta"), TimeRemainingColumn()

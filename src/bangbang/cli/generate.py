@@ -9,6 +9,7 @@ examples:
   bangbang generate runs/flickr8k --image photo.jpg other.png
   bangbang generate runs/mle runs/spg --image photos/ --html gallery.html
 
+Lines are read and written as UTF-8, whatever the locale is; bytes that are no UTF-8 are replaced.
 An empty line gives an empty line; a line over the model's input length is cut. With --nbest above 1, and with --scores,
 each output is tab-separated: line number (from 1, with --nbest only), score (with --scores only), text.
 For images it is: file, run (if there are several), score (with --scores only), text.
@@ -20,6 +21,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bangbang.cli.streams import standard_input, write_utf8
 
 if TYPE_CHECKING:
     from bangbang.decoding import Hypothesis
@@ -86,7 +89,7 @@ def windows(lines: Iterator[str], size: int) -> Iterator[list[str]]:
 
 def read_lines() -> Iterator[str]:
     """Lines of standard input as text; only a line feed ends a line, and bytes that are no UTF-8 are replaced."""
-    for line in sys.stdin.buffer:
+    for line in standard_input():
         yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
 
 
@@ -95,6 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.errors import InputError
     from bangbang.training import Run
 
+    write_utf8()
     if arguments.nbest < 1:
         raise InputError("--nbest must be at least 1")
     if arguments.image:

@@ -1,16 +1,21 @@
-"""`bangbang VERB ...`: finds the verb's module, lets it parse and run, turns bad input into one line and exit code 2.
+"""`bangbang VERB ...`: finds the verb's module, lets it parse and run, turns every error into one line.
+
+Bad input, which is an `InputError` where file and line are known, has exit code 2. What else escapes is a defect of the
+program and has exit code 70; `--debug` adds the traceback.
 
 A verb is a module with `add_arguments(parser)` and `run(arguments) -> exit code`, and its docstring is its help text.
 Verbs import what is heavy inside `run`, so that every `--help` answers at once.
 """
 
 import argparse
-import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from bangbang import __version__
+from bangbang.cli import streams
 from bangbang.errors import InputError, ReportedElsewhereError
 
 # verb -> what `bangbang --help` says of it; the module is bangbang.cli.<verb>
@@ -29,6 +34,9 @@ VERBS = {
     "migrate": "rewrite a config of an older version",
     "bench": "measure speed as ratios, on this machine",
 }
+
+DEFECT = 70  # EX_SOFTWARE of sysexits.h
+DEBUG = "--debug"
 
 
 def top_help() -> str:
@@ -49,12 +57,23 @@ examples:
 options:
   -h, --help     show this text
   --version      show the version
+  --debug        with any verb, anywhere: print where a defect or a lack of memory arose
+
+Bad input gets one line and exit code 2; exit code 70 is a defect of bangbang. What a terminal's encoding lacks is
+written as an escape such as \\u2192; JSON, TOML and what `generate` writes are UTF-8 whatever the locale is.
 """
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line, as all others are."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; {self.prog} --help shows what there is")
 
 
 def verb_parser(verb: str) -> argparse.ArgumentParser:
     module = import_module(f"bangbang.cli.{verb}")
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"bangbang {verb}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     module.add_arguments(parser)
@@ -62,13 +81,31 @@ def verb_parser(verb: str) -> argparse.ArgumentParser:
     return parser
 
 
-def fail(message: str) -> int:
-    print(f"bangbang: error: {message}", file=sys.stderr)
-    return 2
-
-
 def main(argv: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code. This is the one place where errors end."""
+    words, debug = without_debug(argv)
+    try:
+        streams.prepare()
+        code = command(words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("bangbang: interrupted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        if debug and not isinstance(error, InputError):  # whose message says it all
+            traceback.print_exc()
+        return exit_code(error)
+
+
+def without_debug(argv: Sequence[str]) -> tuple[list[str], bool]:
+    """The command line without --debug, and whether it was there; what follows `--` is no option."""
+    end = list(argv).index("--") if "--" in argv else len(argv)
+    words = [word for word in argv[:end] if word != DEBUG]
+    return [*words, *argv[end:]], len(words) < end
+
+
+def command(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(top_help(), end="")
         return 0 if argv else 2
@@ -77,23 +114,44 @@ def main(argv: Sequence[str]) -> int:
         return 0
     verb, *rest = argv
     if verb not in VERBS:
-        return fail(f"unknown verb {verb!r}; the verbs are {', '.join(VERBS)}")
-    try:
-        arguments = verb_parser(verb).parse_args(rest)
-        return int(arguments.run(arguments))
-    except ReportedElsewhereError:
+        raise InputError(f"unknown verb {verb!r}; the verbs are {', '.join(VERBS)}")
+    arguments = verb_parser(verb).parse_args(rest)
+    if getattr(arguments, "json", False):
+        streams.write_utf8()
+    return int(arguments.run(arguments))
+
+
+def exit_code(error: Exception) -> int:
+    """Tell of an error in one line."""
+    if isinstance(error, ReportedElsewhereError):
         return 2
-    except InputError as error:
-        return fail(" ".join(str(error).split()))
-    except KeyboardInterrupt:
-        print("bangbang: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # the reader (head, less) has gone: not an error, but Python must not complain again at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, InputError):
+        return fail(str(error))
+    if isinstance(error, BrokenPipeError):  # the reader (head, less) has gone: not an error
+        streams.abandon_output()
         return 0
-    except OSError as error:  # a full disk, a folder that is not there or may not be written
+    if is_lack_of_memory(error):
+        return fail(f"not enough memory ({error or 'Python has none left'}); ask for less at once, or use less data")
+    if isinstance(error, OSError):  # a full disk, a folder that is not there or may not be written
+        streams.settle_output()
         return fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+    tell(f"this is a defect of bangbang: {type(error).__name__}: {error}; please report it with what `--debug` prints")
+    return DEFECT
+
+
+def is_lack_of_memory(error: Exception) -> bool:
+    """Python's and numpy's error is a MemoryError; torch's is a RuntimeError, on a CPU known by its text alone."""
+    of_torch = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and of_torch)
+
+
+def fail(message: str) -> int:
+    tell(f"error: {message}")
+    return 2
+
+
+def tell(message: str) -> None:
+    print("bangbang:", *message.split(), file=sys.stderr)
 
 
 def entry() -> None:

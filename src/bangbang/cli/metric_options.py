@@ -1,12 +1,12 @@
 """What `bangbang score` and `bangbang compare` share: the options of a metric, and how files of texts are read."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bangbang import registry
+from bangbang.cli.streams import standard_input
 from bangbang.errors import InputError
 from bangbang.metrics.settings import MetricSettings, RougeSettings
 
@@ -20,7 +20,7 @@ STDIN = "-"
 def read_lines(path: str) -> list[str]:
     """The lines of a UTF-8 file, or of standard input for "-". A line ends at a line feed, and drops one \\r there."""
     if path == STDIN:
-        data = sys.stdin.buffer.read()
+        data = standard_input().read()
     else:
         try:
             data = Path(path).read_bytes()

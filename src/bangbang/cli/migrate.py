@@ -22,6 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     import tomli_w
 
     from bangbang import config as configs
+    from bangbang.cli.streams import write_utf8
     from bangbang.files import check_place, write_whole
 
     table = configs.read_table(arguments.config)
@@ -34,5 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
         check_place(arguments.out)
         write_whole(arguments.out, text)
     else:
+        write_utf8()  # as TOML is
         print(text, end="")
     return 0

@@ -146,10 +146,10 @@ def image_files(given: Sequence[Path]) -> list[Path]:
 
 def read_pictures(files: Sequence[Path], encoders: "dict[str, Encoder]") -> tuple[list[Picture], list[str]]:
     """The images that can be read, with their features; and why the others cannot, which stderr is told as well."""
-    from rich.console import Console
     from rich.progress import track
 
     from bangbang.features import UnreadableImageError, read_image
+    from bangbang.terminal import Console
 
     pictures, unreadable = [], []
     console = Console(stderr=True)

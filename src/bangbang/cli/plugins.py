@@ -79,9 +79,10 @@ def plain(field: "dataclasses.Field[Any]") -> Any:
 
 
 def show(found: list[tuple[str, registry.Kind]], with_settings: bool) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from bangbang.terminal import Console
 
     console = Console()
     grid = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))

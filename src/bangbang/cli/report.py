@@ -37,10 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from bangbang.folders import named
     from bangbang.reporting import table
+    from bangbang.terminal import Console
 
     runs = labelled([named(folder) for folder in arguments.run_folders], arguments.label)
     results = report_with_progress([run._replace(cache=arguments.cache) for run in runs], arguments)
@@ -66,12 +65,12 @@ def labelled(folders: Sequence[Path], labels: Sequence[str] | None) -> list["Lab
 
 
 def report_with_progress(runs: Sequence["LabelledRun"], arguments: argparse.Namespace) -> "Results":
-    from rich.console import Console
     from rich.progress import Progress
 
     from bangbang.folders import named
     from bangbang.reporting import report
     from bangbang.reporting.evaluation import lines_to_decode
+    from bangbang.terminal import Console
 
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("decoding test splits", total=sum(map(lines_to_decode, runs)))

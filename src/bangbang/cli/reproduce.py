@@ -106,11 +106,11 @@ def again(arguments: argparse.Namespace) -> str:
 
 def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) -> None:
     """Evaluate what is done, print the table, write results.json and report.html."""
-    from rich.console import Console
     from rich.progress import Progress
 
     from bangbang.reporting import LabelledRun, report, table
     from bangbang.reporting.evaluation import lines_to_decode
+    from bangbang.terminal import Console
 
     runs = [LabelledRun(training.folder, training.method.label) for training in plan.trainings if training.name in done]
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
@@ -131,9 +131,8 @@ def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) ->
 
 
 def show_plan(plan: "Plan", jobs: int, as_json: bool) -> None:
-    from rich.console import Console
-
     from bangbang.reproduction import Outline
+    from bangbang.terminal import Console
 
     outline = Outline.of(plan, jobs)
     if as_json:

@@ -41,10 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from bangbang.cli.metric_options import read_aligned
     from bangbang.metrics import estimates
+    from bangbang.terminal import Console
 
     metric, resampling = metric_of(arguments), resampling_of(arguments)
     (candidates,), references = read_aligned([arguments.hypotheses], arguments.references)

@@ -76,7 +76,7 @@ def listed(some: Sequence[Candidate]) -> str:
 def targets_table(subject: Subject, drawn: Sequence[Targets]) -> RenderableType:
     """Where each method's targets lie, and the ones it drew most often."""
     grid = Table(header_style="dim", box=None, padding=(0, 2, 0, 0))
-    grid.add_column(f"{drawn[0].samples} targets by", max_width=24, overflow="fold")
+    grid.add_column(f"{drawn[0].samples:d} targets by", max_width=24, overflow="fold")
     for name in ("different", "R(z|y)", "log p(z|x)"):
         grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("most frequent", overflow="fold")

@@ -22,13 +22,13 @@ def table(results: Results) -> RenderableType:
 
 def score_table(results: Results) -> Table:
     title = f"{results.title}: {results.examples:,} test examples, greedy + DUP, ± standard error"
-    grid = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    grid = Table(title=Text(title, "table.title"), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     grid.add_column("", min_width=LABEL, overflow="fold")
     for name in results.scores:
-        grid.add_column(title_of(name), justify="right", min_width=NUMBER)
-    grid.add_column(f"{title_of(results.main)} without DUP", justify="right", min_width=NUMBER)
+        grid.add_column(Text(title_of(name)), justify="right", min_width=NUMBER)
+    grid.add_column(Text(f"{title_of(results.main)} without DUP"), justify="right", min_width=NUMBER)
     for label in results.baselines:
-        grid.add_column(f"{title_of(results.main)} over {label}", justify="right", min_width=NUMBER)
+        grid.add_column(Text(f"{title_of(results.main)} over {label}"), justify="right", min_width=NUMBER)
     best = max(row.with_dup.scores[results.main].value for row in results.rows)
     for row, last in with_sections(results.rows):
         winner = row.with_dup.scores[results.main].value == best
@@ -49,8 +49,8 @@ def with_sections(rows: list[Row]) -> Iterator[tuple[Row, bool]]:
         yield row, after is not None and kind(row) != kind(after)
 
 
-def name_of(row: Row) -> str:
-    return f"{row.label} *" if row.extension else row.label
+def name_of(row: Row) -> Text:
+    return Text(f"{row.label} *" if row.extension else row.label)
 
 
 def with_error(name: str, score: Score) -> str:
@@ -81,7 +81,7 @@ def training_table(results: Results) -> Table:
             name_of(row),
             " ".join(map(str, row.seeds)),
             "" if spread is None else shown(results.main, spread),
-            f"{title_of(chosen_by)} {shown(chosen_by, row.mean('best_score'))}",
+            Text(f"{title_of(chosen_by)} {shown(chosen_by, row.mean('best_score'))}"),
             f"{row.mean('best_step'):,.0f}",
             f"{row.mean('seconds') / 60:.1f}",
             f"{row.mean('examples_per_second'):,.0f}",

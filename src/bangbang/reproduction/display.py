@@ -3,11 +3,11 @@
 import time
 from collections.abc import Mapping
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from bangbang.reproduction.plan import Plan, Training
 from bangbang.tasks import shown
+from bangbang.terminal import Console
 
 QUIET_SECONDS = 30
 
@@ -22,10 +22,10 @@ class Display:
         self.mark: tuple[float, int] | None = None  # when the first step of this sitting was seen, and all steps then
         self.console = Console(stderr=True, soft_wrap=True)
         self.bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[status]}"),
+            TextColumn("{task.fields[status]}", markup=False),
             console=self.console,
             disable=not self.console.is_terminal,
         )

@@ -108,12 +108,13 @@ class Outline(NamedTuple):
 
     def table(self) -> RenderableType:
         plan = self.plan
-        grid = Table(title=f"{plan.task}: {plan.config.data.corpus}, {plan.budget} budget, into {plan.out}")
+        title = f"{plan.task}: {plan.config.data.corpus}, {plan.budget} budget, into {plan.out}"
+        grid = Table(title=Text(title, "table.title"))
         for column in ("row", "run", "steps", "stands"):
             grid.add_column(column, justify="right" if column == "steps" else "left")
         for training, stands in self.rows:
             label = training.method.label + (" (ours)" if training.config.is_own else "")
-            grid.add_row(label, training.name, f"{training.config.max_steps:,}", state(training, stands))
+            grid.add_row(Text(label), training.name, f"{training.config.max_steps:,}", state(training, stands))
         left = self.seconds
         known = "not known before the first checkpoint" if left is None else f"about {left / 60:.0f} minutes"
         return Group(grid, Text(f"{self.jobs} trainings at a time; what is left: {known}"))

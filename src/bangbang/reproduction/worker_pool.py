@@ -41,7 +41,8 @@ class Child:
         print("$", shlex.join(["bangbang", *arguments]), file=log, flush=True)
         # a session of its own: Ctrl-C reaches the parent alone, which tells its children once
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bangbang", *arguments, "--end-with-parent", str(os.getpid())],
+            # with --debug, the log has what a report of a defect needs
+            [sys.executable, "-m", "bangbang", *arguments, "--end-with-parent", str(os.getpid()), "--debug"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

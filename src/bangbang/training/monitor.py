@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 
 import torch
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from torch import Tensor
@@ -15,6 +14,7 @@ from bangbang.config import Config
 from bangbang.contracts import Diagnostics
 from bangbang.precision import widest_float
 from bangbang.tasks import shown
+from bangbang.terminal import Console
 from bangbang.training.checkpoint import Progress
 
 
@@ -90,7 +90,7 @@ class Monitor:
             TextColumn("step"),
             MofNCompleteColumn(),
             BarColumn(),
-            TextColumn("{task.fields[status]}"),
+            TextColumn("{task.fields[status]}", markup=False),
             TextColumn("eta"),
             TimeRemainingColumn(),
             console=self.console,
