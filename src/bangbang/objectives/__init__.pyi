@@ -8,6 +8,7 @@ from bangbang.objectives.base import RewardedObjective as RewardedObjective
 from bangbang.objectives.base import scored_losses as scored_losses
 from bangbang.objectives.base import token_losses as token_losses
 from bangbang.objectives.choice import Rules as Rules
+from bangbang.objectives.leave_one_out import rloo as rloo
 from bangbang.objectives.likelihood import mle as mle
 from bangbang.objectives.policy_gradients import Sampling as Sampling
 from bangbang.objectives.policy_gradients import spg as spg
@@ -19,4 +20,5 @@ from bangbang.objectives.settings import Mle as Mle
 from bangbang.objectives.settings import ObjectiveSettings as ObjectiveSettings
 from bangbang.objectives.settings import Pg as Pg
 from bangbang.objectives.settings import Raml as Raml
+from bangbang.objectives.settings import Rloo as Rloo
 from bangbang.objectives.settings import Spg as Spg
