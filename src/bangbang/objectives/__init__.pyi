@@ -15,10 +15,12 @@ from bangbang.objectives.policy_gradients import spg as spg
 from bangbang.objectives.reward_augmented import raml as raml
 from bangbang.objectives.sampler import Sample as Sample
 from bangbang.objectives.sampler import draw as draw
+from bangbang.objectives.self_critical import scst as scst
 from bangbang.objectives.settings import BangBang as BangBang
 from bangbang.objectives.settings import Mle as Mle
 from bangbang.objectives.settings import ObjectiveSettings as ObjectiveSettings
 from bangbang.objectives.settings import Pg as Pg
 from bangbang.objectives.settings import Raml as Raml
 from bangbang.objectives.settings import Rloo as Rloo
+from bangbang.objectives.settings import Scst as Scst
 from bangbang.objectives.settings import Spg as Spg

@@ -19,14 +19,11 @@ from torch import Tensor
 
 from bangbang.contracts import Decoder, Proposal
 from bangbang.objectives.base import RewardedObjective
-from bangbang.objectives.choice import Rules
-from bangbang.objectives.policy_gradients import diagnose, others_baseline, propose_sampled
-from bangbang.objectives.sampler import Sample, draw
+from bangbang.objectives.policy_gradients import diagnose, model_samples, others_baseline, propose_sampled
+from bangbang.objectives.sampler import Sample
 from bangbang.objectives.settings import Rloo
-from bangbang.rewards import Reward, repeat
+from bangbang.rewards import Reward
 from bangbang.symbols import PAD
-
-MODEL_ALONE = Rules(weight=0.0)
 
 
 def less_others(values: Tensor, samples: int) -> Tensor:
@@ -56,22 +53,10 @@ def rloo(
 
     `references`: token ids [B, T], or [B, M, T] with several for each example.
     """
-    rollout = decoder.repeat(samples).rollout(max_length)
-    # the first half is of coins that nobody throws: the samples are those of the policy gradient with the same seed
-    _, chances = torch.rand(2, len(references) * samples, max_length, generator=generator).to(references.device)
-    sample = draw(
-        rollout,
-        decoder.head,
-        repeat(reward.start(references), samples),
-        torch.ones_like(chances, dtype=torch.bool),
-        chances,
-        MODEL_ALONE,
-        with_earned=credit == "token",
-    )
+    rollout, sample = model_samples(decoder, reward, references, max_length, samples, generator, credit == "token")
     advantages = less_others(to_go(sample) if credit == "token" else sample.shares.unsqueeze(1), samples)
     counted = sample.driven & (advantages != 0)
-    diagnostics = diagnose(sample, references, MODEL_ALONE.weight)
-    return propose_sampled(rollout, sample, counted, advantages, diagnostics)
+    return propose_sampled(rollout, sample, counted, advantages, diagnose(sample, references, 0.0))
 
 
 class LeaveOneOut(RewardedObjective):

@@ -95,6 +95,24 @@ def spg(
     return propose_sampled(rollout, sample, sample.driven, weights, diagnose(sample, references, settings.rules.weight))
 
 
+def model_samples(
+    decoder: Decoder,
+    reward: Reward,
+    references: Tensor,
+    max_length: int,
+    samples: int,
+    generator: torch.Generator,
+    with_earned: bool = False,
+) -> tuple[Rollout, Sample]:
+    """z ~ p(z | x), J for each example: those of `spg` with W = 0. All positions count as driven."""
+    rollout = decoder.repeat(samples).rollout(max_length)
+    # the first half are coins that nobody throws: one seed gives all methods that sample the model the same samples
+    _, chances = torch.rand(2, len(references) * samples, max_length, generator=generator).to(references.device)
+    driven, rules = torch.ones_like(chances, dtype=torch.bool), Rules(weight=0.0)
+    state = repeat(reward.start(references), samples)
+    return rollout, draw(rollout, decoder.head, state, driven, chances, rules, with_earned=with_earned)
+
+
 def propose_sampled(
     rollout: Rollout, sample: Sample, counted: Tensor, weights: Tensor, diagnostics: Diagnostics
 ) -> Proposal:

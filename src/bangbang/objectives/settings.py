@@ -145,6 +145,27 @@ class Rloo(ObjectiveSettings):
 
 
 @dataclass(frozen=True)
+class Scst(ObjectiveSettings):
+    """Self-critical training: targets sampled from the model, weighed against what it would write greedily."""
+
+    normalizer: Normalizer = "constant"
+    samples: int = 1
+    """J, targets drawn for each example."""
+
+    def __post_init__(self) -> None:
+        self.require(samples=(self.samples >= 1, "at least 1"))
+
+    @property
+    def is_rewarded(self) -> bool:
+        return True
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.self_critical import SelfCritical
+
+        return SelfCritical(self, reward(), max_length)
+
+
+@dataclass(frozen=True)
 class SoftmaxSettings(SampledSettings):
     """What SPG and its bang-bang form share."""
 
@@ -240,4 +261,5 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "spg": Spg,
     "bbspg": BangBang,
     "rloo": Rloo,
+    "scst": Scst,
 }
