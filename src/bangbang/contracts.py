@@ -200,6 +200,10 @@ class Model(Protocol[State]):
         """A decoder for these inputs, encoded once: what objectives work with."""
         ...
 
+    def greedy(self, source: Tensor, source_length: Tensor, max_length: int) -> Tensor:
+        """The likeliest token time after time, without a graph and without dropout: [B, T], `<pad>` after `</s>`."""
+        ...
+
     def prepare(self, split: TrainingSplit) -> None:
         """Called once, before training and before the first checkpoint is read."""
         ...

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from bangbang.contracts import Decoder, Head, Model, Rollout, State, TrainingSplit
-from bangbang.symbols import PAD
+from bangbang.symbols import BOS, EOS, PAD
 
 
 class Generator(nn.Module, Generic[State]):
@@ -43,6 +43,20 @@ class Generator(nn.Module, Generic[State]):
     def begin(self, source: Tensor, source_length: Tensor) -> Decoder:
         """A decoder for these inputs, encoded once, for objectives."""
         return InputDecoder(self, self.encode(source, source_length))
+
+    @torch.no_grad()
+    def greedy(self, source: Tensor, source_length: Tensor, max_length: int) -> Tensor:
+        """The likeliest token time after time, without a graph and without dropout: [B, T], `<pad>` after `</s>`."""
+        written: list[Tensor] = []
+        with without_dropout(self):
+            state, last = self.encode(source, source_length), torch.full_like(source_length, BOS)
+            alive = torch.ones_like(last, dtype=torch.bool)
+            while len(written) < max_length and alive.any():
+                state, features = self.step(state, last)
+                last = self.head.top_k(features, 1)[1].squeeze(1).where(alive, PAD)
+                alive = alive & (last != EOS)
+                written.append(last)
+        return torch.stack(written, 1)
 
     def prepare(self, split: TrainingSplit) -> None:
         """Learn what is to be known of the training inputs before training; nothing, for most models."""

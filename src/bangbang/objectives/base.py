@@ -80,9 +80,17 @@ class RewardedObjective(BaseObjective):
             return nothing(model, batch)
         if len(rows) < len(batch.target):
             batch = Batch(*(field[rows] for field in batch))
-        references = batch.references if batch.references.shape[1] > 1 else batch.target
+        return self.normalized(self.rewarded(model, batch, step, generator))
+
+    def rewarded(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
+        """The proposal for rows that can earn a reward."""
         decoder = model.begin(batch.source, batch.source_length)
-        return self.normalized(self.targets(decoder, references, step, generator))
+        return self.targets(decoder, rewarded_references(batch), step, generator)
+
+
+def rewarded_references(batch: Batch) -> Tensor:
+    """What the reward compares with: [B, M, T] if there are several for a row, else [B, T]."""
+    return batch.references if batch.references.shape[1] > 1 else batch.target
 
 
 def rewardable(references: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Decoder, Diagnostics, Proposal
+from bangbang.contracts import Decoder, Diagnostics, Proposal, Rollout
 from bangbang.objectives.base import RewardedObjective, reference_token_count, token_count
 from bangbang.objectives.choice import Rules
 from bangbang.objectives.sampler import Sample, draw
@@ -91,10 +91,35 @@ def spg(
         settings.rules,
         *Guides.of(references, settings),
     )
-    weights = loss_weights(sample.shares, settings)
-    time, row = sample.driven.t().nonzero(as_tuple=True)  # time by time, as the rollout went
+    weights = loss_weights(sample.shares, settings).unsqueeze(1)
+    return propose_sampled(rollout, sample, sample.driven, weights, diagnose(sample, references, settings.rules.weight))
+
+
+def model_samples(
+    decoder: Decoder,
+    reward: Reward,
+    references: Tensor,
+    max_length: int,
+    samples: int,
+    generator: torch.Generator,
+    with_earned: bool = False,
+) -> tuple[Rollout, Sample]:
+    """z ~ p(z | x), J for each example: those of `spg` with W = 0. All positions count as driven."""
+    rollout = decoder.repeat(samples).rollout(max_length)
+    # the first half are coins that nobody throws: one seed gives all methods that sample the model the same samples
+    _, chances = torch.rand(2, len(references) * samples, max_length, generator=generator).to(references.device)
+    driven, rules = torch.ones_like(chances, dtype=torch.bool), Rules(weight=0.0)
+    state = repeat(reward.start(references), samples)
+    return rollout, draw(rollout, decoder.head, state, driven, chances, rules, with_earned=with_earned)
+
+
+def propose_sampled(
+    rollout: Rollout, sample: Sample, counted: Tensor, weights: Tensor, diagnostics: Diagnostics
+) -> Proposal:
+    """The positions of a sample that are `counted` [B, T], with weights [B, T], or [B, 1] for whole sequences."""
+    time, row = counted.t().nonzero(as_tuple=True)  # time by time, as the rollout went
     features = rollout.features().index_select(0, sample.places[row, time])
-    coefficients, diagnostics = weights[row].to(features.dtype), diagnose(sample, references, settings.rules.weight)
+    coefficients = weights.expand_as(counted)[row, time].to(features.dtype)
     return Proposal(sample.tokens[row, time], features, coefficients, diagnostics)
 
 

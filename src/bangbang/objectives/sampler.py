@@ -27,21 +27,27 @@ class Sample(NamedTuple):
     places: Tensor  # where the position stands among the rollout's features
     rewards: Tensor  # [B] R(z | y) of the main reward, in its own scale
     shares: Tensor  # [B] the same between 0 and 1, which weighs the loss
+    earned: Tensor | None = None  # that of the prefix before each token, where it was asked for
 
 
 class SampleRecord:
     """A sample in the making. Steps of the same rows are noted as they are, and filed together."""
 
-    def __init__(self, driven: Tensor) -> None:
+    def __init__(self, driven: Tensor, with_earned: bool) -> None:
         self.tokens = torch.full_like(driven, PAD, dtype=torch.long)
         self.driven, self.tied = driven, torch.zeros_like(driven)
         self.places = torch.zeros_like(driven, dtype=torch.long)
         self.rewards, self.shares = torch.zeros(2, len(driven), device=driven.device)
+        self.earned = torch.zeros_like(driven, dtype=torch.float) if with_earned else None
         self.noted: list[Choice] = []
+        self.shares_before: list[Tensor] = []
         self.filed, self.seen = 0, 0  # steps; positions of the rollout before those that are noted
 
-    def add(self, choice: Choice) -> None:
+    def add(self, choice: Choice, reward: RewardState) -> None:
+        """A step; `reward` is that of the prefix before it."""
         self.noted.append(choice)
+        if self.earned is not None:
+            self.shares_before.append(reward.loss_weight().float())
 
     def file(self, rows: Tensor, reward: RewardState) -> None:
         """The noted steps [R] were those of these rows, and this is their reward."""
@@ -50,12 +56,15 @@ class SampleRecord:
         self.tokens[rows, start:end], self.tied[rows, start:end] = tokens, tied
         places = torch.arange(self.seen, self.seen + tokens.numel(), device=tokens.device)
         self.places[rows, start:end] = places.view(-1, len(rows)).t()
+        if self.earned is not None:
+            self.earned[rows, start:end] = torch.stack(self.shares_before, 1)
         self.rewards[rows], self.shares[rows] = reward.main_value().float(), reward.loss_weight().float()
-        self.filed, self.seen, self.noted = end, self.seen + tokens.numel(), []
+        self.filed, self.seen, self.noted, self.shares_before = end, self.seen + tokens.numel(), [], []
 
     def sample(self) -> Sample:
         written = self.tokens != PAD
-        return Sample(self.tokens, self.driven & written, self.tied, self.places, self.rewards, self.shares)
+        driven = self.driven & written
+        return Sample(self.tokens, driven, self.tied, self.places, self.rewards, self.shares, self.earned)
 
 
 @torch.no_grad()
@@ -68,15 +77,17 @@ def draw(
     rules: Rules,
     references: Tensor | None = None,
     ends: Tensor | None = None,
+    with_earned: bool = False,
 ) -> Sample:
     """One sequence per row: `driven` [B, T] is w_t ≠ 0, `uniform` [B, T] the random numbers of the choices.
 
     `references` [B, S] are needed where ties go to the reference's order. Where `ends` [B] are given, the token of that
     number, counted from 1, is `</s>`; it is trained on as any other, where w_t ≠ 0.
+    `with_earned` keeps the share of the reward before each token.
     """
     rows = torch.arange(len(driven), device=driven.device)  # [R] the row of the sample that each of the rollout's is
     alive, last = torch.ones_like(rows, dtype=torch.bool), torch.full_like(rows, BOS)
-    trace, reward = SampleRecord(driven), adapted(reward)
+    trace, reward = SampleRecord(driven, with_earned), adapted(reward)
     for t in range(driven.shape[1]):
         features, increments = rollout.step(last), reward.increments()
         order = None if references is None else places_in(references, increments.tokens)
@@ -85,7 +96,7 @@ def draw(
         choice = choose(head, features, increments, choosing, driven[:, t], uniform[:, t], rules, order)
         if ending is not None:
             choice = choice._replace(tokens=choice.tokens.masked_fill(ending, EOS))
-        trace.add(choice)
+        trace.add(choice, reward)
         last = choice.tokens
         reward.advance(last)
         alive = alive & (last != EOS)

@@ -122,6 +122,50 @@ class Pg(SampledSettings):
 
 
 @dataclass(frozen=True)
+class Rloo(ObjectiveSettings):
+    """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
+
+    normalizer: Normalizer = "constant"
+    samples: int = 5
+    """J, targets drawn for each example."""
+    credit: Literal["sequence", "token"] = "sequence"
+    """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
+
+    def __post_init__(self) -> None:
+        self.require(samples=(self.samples >= 2, "at least 2"))
+
+    @property
+    def is_rewarded(self) -> bool:
+        return True
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.leave_one_out import LeaveOneOut
+
+        return LeaveOneOut(self, reward(), max_length)
+
+
+@dataclass(frozen=True)
+class Scst(ObjectiveSettings):
+    """Self-critical training: targets sampled from the model, weighed against what it would write greedily."""
+
+    normalizer: Normalizer = "constant"
+    samples: int = 1
+    """J, targets drawn for each example."""
+
+    def __post_init__(self) -> None:
+        self.require(samples=(self.samples >= 1, "at least 1"))
+
+    @property
+    def is_rewarded(self) -> bool:
+        return True
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.self_critical import SelfCritical
+
+        return SelfCritical(self, reward(), max_length)
+
+
+@dataclass(frozen=True)
 class SoftmaxSettings(SampledSettings):
     """What SPG and its bang-bang form share."""
 
@@ -210,4 +254,12 @@ class BangBang(SoftmaxSettings):
         return BangBangPolicyGradient(self, reward(), max_length)
 
 
-KINDS: dict[str, type[ObjectiveSettings]] = {"mle": Mle, "raml": Raml, "pg": Pg, "spg": Spg, "bbspg": BangBang}
+KINDS: dict[str, type[ObjectiveSettings]] = {
+    "mle": Mle,
+    "raml": Raml,
+    "pg": Pg,
+    "spg": Spg,
+    "bbspg": BangBang,
+    "rloo": Rloo,
+    "scst": Scst,
+}

@@ -1,0 +1,71 @@
+"""REINFORCE leave-one-out (Kool et al. 2019, Ahmadian et al. 2024): J samples, each weighed against the others.
+
+By the sequence, every token of z_j has the weight A_j = R_j - 1/(J-1) Σ_{k≠j} R_k. By the token it has
+
+    A_{j,t} = G_{j,t} - 1/(J-1) Σ_{k≠j} G_{k,t}        G_{j,t} = R(z_j) - R(z_{j,1:t-1})
+
+where G is what a sample still earns from t on, which is 0 once it has ended. Both have the gradient of E[R] as their
+expectation. Given its prefix, E[∂log p(z_{j,t})] = Σ_v ∂p(v) = 0. So any weight that does not depend on z_{j,t} given
+the prefix adds nothing: R(z_{j,1:t-1}) is a constant then, and the other samples are drawn independently of z_j, how
+far they come included.
+
+Shapes: B examples, J samples of each, T time.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from bangbang.contracts import Decoder, Proposal
+from bangbang.objectives.base import RewardedObjective
+from bangbang.objectives.policy_gradients import diagnose, model_samples, others_baseline, propose_sampled
+from bangbang.objectives.sampler import Sample
+from bangbang.objectives.settings import Rloo
+from bangbang.rewards import Reward
+from bangbang.symbols import PAD
+
+
+def less_others(values: Tensor, samples: int) -> Tensor:
+    """`others_baseline` of each column [B·J, T]; exactly 0 where an example's samples are equal, whatever rounding."""
+    columns = values.view(-1, samples, values.shape[1]).transpose(1, 2)  # [B, T, J]
+    advantages = others_baseline(columns.flatten(), samples).view_as(columns)
+    equal = (columns == columns[:, :, :1]).all(2, keepdim=True)
+    return advantages.masked_fill(equal, 0).transpose(1, 2).reshape(values.shape)
+
+
+def to_go(sample: Sample) -> Tensor:
+    """G_t = R(z) - R(z_{1:t-1}), as shares of the reward's bounds; 0 after the end. [B·J, T]"""
+    assert sample.earned is not None
+    return (sample.shares.unsqueeze(1) - sample.earned).masked_fill(sample.tokens == PAD, 0)
+
+
+def rloo(
+    decoder: Decoder,
+    reward: Reward,
+    references: Tensor,
+    max_length: int,
+    samples: int,
+    credit: Literal["sequence", "token"],
+    generator: torch.Generator,
+) -> Proposal:
+    """-Σ_j Σ_t A_{j,t} ∂/∂θ log p(z_{j,t} | x, z_{j,1:t-1}), z_j ~ p(z | x); positions of weight 0 are left out.
+
+    `references`: token ids [B, T], or [B, M, T] with several for each example.
+    """
+    rollout, sample = model_samples(decoder, reward, references, max_length, samples, generator, credit == "token")
+    advantages = less_others(to_go(sample) if credit == "token" else sample.shares.unsqueeze(1), samples)
+    counted = sample.driven & (advantages != 0)
+    return propose_sampled(rollout, sample, counted, advantages, diagnose(sample, references, 0.0))
+
+
+class LeaveOneOut(RewardedObjective):
+    settings: Rloo
+
+    def __init__(self, settings: Rloo, reward: Reward, max_length: int) -> None:
+        super().__init__(settings, max_length)
+        self.reward = reward
+
+    def targets(self, decoder: Decoder, references: Tensor, step: int, generator: torch.Generator) -> Proposal:
+        drawn = self.settings.samples, self.settings.credit
+        return rloo(decoder, self.reward, references, self.max_length, *drawn, generator)
