@@ -367,6 +367,8 @@ class Proposal(NamedTuple):
     diagnostics: Diagnostics
     divisor: float | None = None
     """What the sum of the losses is divided by; None means the number of positions."""
+    sets: bool = False
+    """Whether the targets [N, K] of a position are a set, whose probability is raised, with one weight [N] each."""
 
 
 class Objective(Protocol):

@@ -70,6 +70,8 @@ def test_bang_bang_resumes_to_the_bit(bang_bang: Path, tiny_config: Path, tmp_pa
         ("objective.kind=bbspg", "reward.kind=rouge-n", "reward.min_n=2", "reward.max_n=2", "reward.measure=recall"),
         ("objective.kind=bbspg", "reward.kind=rouge-l", "reward.beta=1.2"),
         ("objective.kind=bbspg", "reward.kind=bleu"),
+        ("objective.kind=bbspg", "objective.positions=all", "objective.reward_weight=20.0"),
+        ("objective.kind=bbspg", "objective.positions=all", "objective.exact_ties=true", "objective.ends=reference"),
         ("objective.kind=bbspg", "reward.kind=gleu"),
         ("objective.kind=bbspg", "reward.kind=edit-distance"),
         ("objective.kind=bbspg", "reward.kind=edit-distance", "reward.unit=character"),

@@ -17,13 +17,17 @@ from bangbang.symbols import BOS, EOS, PAD, UNK
 
 
 def token_losses(head: Head, proposal: Proposal) -> Tensor:
-    """-c_t · log p(z_t | x, z_{1:t-1}) of each position in the loss, [N]. The vocabulary layer runs on no other."""
+    """-c_t · log p(z_t | x, z_{1:t-1}) of each position in the loss, [N], or of a set, -c_t · log Σ_{v in z_t} p(v).
+
+    The vocabulary layer runs on no other position.
+    """
     return scored_losses(head, proposal)[0]
 
 
 def scored_losses(head: Head, proposal: Proposal) -> tuple[Tensor, Diagnostics]:
     """The same, and the proposal's diagnostics with the model's entropy at some of these positions."""
-    losses, entropies = head.score(proposal.features, proposal.tokens, -proposal.coefficients)
+    score = head.score_sets if proposal.sets else head.score
+    losses, entropies = score(proposal.features, proposal.tokens, -proposal.coefficients)
     return losses, proposal.diagnostics._replace(entropy=float(entropies.sum()), measured=len(entropies))
 
 
@@ -68,7 +72,8 @@ class BaseObjective:
         """The proposal with what its losses are divided by."""
         sequences = proposal.diagnostics.samples
         counts = {"sequences": sequences, "constant": sequences * self.max_length}
-        return proposal._replace(divisor=counts.get(self.settings.normalizer, len(proposal.tokens)))
+        positions = len(proposal.tokens) if proposal.divisor is None else proposal.divisor
+        return proposal._replace(divisor=counts.get(self.settings.normalizer, positions))
 
 
 class RewardedObjective(BaseObjective):

@@ -11,6 +11,7 @@ from torch import Tensor
 from bangbang.contracts import Decoder, Diagnostics, Proposal, Rollout
 from bangbang.objectives.base import RewardedObjective, reference_token_count, token_count
 from bangbang.objectives.choice import Rules
+from bangbang.objectives.lessons import Lessons, left_over_chances
 from bangbang.objectives.sampler import Sample, draw
 from bangbang.objectives.settings import BangBang, Pg, SampledSettings, Spg
 from bangbang.rewards import Reward, repeat
@@ -26,6 +27,15 @@ class Sampling(NamedTuple):
     baseline: Literal["none", "others"] = "none"
     ends: Literal["open", "reference"] = "open"
     rules: Rules = Rules()
+    positions: Literal["driven", "all"] = "driven"
+    exact_ties: bool = False
+
+    def lessons(self, coins: Tensor) -> Lessons | None:
+        """What the sampler is to keep beside z, by the coins [B·J, T] that are thrown for w."""
+        if self.positions == "driven" and not self.exact_ties:
+            return None
+        chances = left_over_chances(coins, self.p_drop) if self.positions == "all" else None
+        return Lessons(chances, self.exact_ties)
 
 
 def bang_bang_weights(uniform: Tensor, p_drop: float) -> Tensor:
@@ -75,7 +85,8 @@ def spg(
     p_drop = 0 gives SPG (all positions count), and with an infinite W the arg-max of the reward at each step, which is
     maximum likelihood for rewards whose arg-max is the reference. W = 0 gives the policy gradient of Eq. 6.
     `references`: token ids [B, T], or [B, M, T] with several for each example. With `ends` of the reference, which the
-    paper does not have, a sample's `</s>` comes at |y| at the latest (of the longest, if there are several).
+    paper does not have, a sample's `</s>` comes at |y| at the latest (of the longest, if there are several). With all
+    `positions`, or `exact_ties`, the targets are those of `lessons`.
     """
     times, rows = settings.samples, len(references) * settings.samples
     repeated = decoder.repeat(times)
@@ -90,9 +101,15 @@ def spg(
         chances,
         settings.rules,
         *Guides.of(references, settings),
+        lessons=settings.lessons(coins),
     )
     weights = loss_weights(sample.shares, settings).unsqueeze(1)
-    return propose_sampled(rollout, sample, sample.driven, weights, diagnose(sample, references, settings.rules.weight))
+    diagnostics = diagnose(sample, references, settings.rules.weight)
+    if settings.positions == "driven":
+        return propose_sampled(rollout, sample, sample.driven, weights, diagnostics)
+    kept, counted = 1 - settings.p_drop, (sample.tokens != PAD) & (settings.p_drop < 1)
+    proposal = propose_sampled(rollout, sample, counted, kept * weights, diagnostics)
+    return proposal._replace(divisor=kept * len(proposal.tokens))  # as many as the reward drives, on average
 
 
 def model_samples(
@@ -120,7 +137,15 @@ def propose_sampled(
     time, row = counted.t().nonzero(as_tuple=True)  # time by time, as the rollout went
     features = rollout.features().index_select(0, sample.places[row, time])
     coefficients = weights.expand_as(counted)[row, time].to(features.dtype)
-    return Proposal(sample.tokens[row, time], features, coefficients, diagnostics)
+    tokens = sample.tokens[row, time] if sample.targets is None else packed(sample.targets[row, time])
+    return Proposal(tokens, features, coefficients, diagnostics, sets=tokens.ndim == 2)
+
+
+def packed(targets: Tensor) -> Tensor:
+    """Sets [N, K] without slots that none of them needs; sets of one are tokens, [N]."""
+    most = int((targets != PAD).sum(1).max()) if len(targets) else 1
+    ordered = targets.sort(1, descending=True).values  # `<pad>` is 0, and comes last
+    return ordered[:, :most] if most > 1 else ordered[:, 0]
 
 
 def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
@@ -167,7 +192,8 @@ def bang_bang_sampling(settings: BangBang, step: int) -> Sampling:
     """Bang-bang SPG at a step of its schedule."""
     rules = Rules(settings.reward_weight, settings.ties, settings.temperature, settings.top_k)
     weighed = settings.weight_by_reward, settings.baseline, settings.ends
-    return Sampling(settings.p_drop_at(step), settings.samples, *weighed, rules)
+    lessons = settings.positions, settings.exact_ties
+    return Sampling(settings.p_drop_at(step), settings.samples, *weighed, rules, *lessons)
 
 
 class PolicyGradient(SampledObjective):

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from bangbang.contracts import Head, Rollout
 from bangbang.objectives.choice import Choice, Rules, choose
+from bangbang.objectives.lessons import Lessons, taught
 from bangbang.rewards import PlainState, RewardState, adapted
 from bangbang.symbols import BOS, EOS, PAD
 
@@ -28,6 +29,7 @@ class Sample(NamedTuple):
     rewards: Tensor  # [B] R(z | y) of the main reward, in its own scale
     shares: Tensor  # [B] the same between 0 and 1, which weighs the loss
     earned: Tensor | None = None  # that of the prefix before each token, where it was asked for
+    targets: Tensor | None = None  # [B, T, K] what each position teaches, where it may be another than z_t
 
 
 class SampleRecord:
@@ -41,6 +43,7 @@ class SampleRecord:
         self.earned = torch.zeros_like(driven, dtype=torch.float) if with_earned else None
         self.noted: list[Choice] = []
         self.shares_before: list[Tensor] = []
+        self.lessons: list[tuple[Tensor, Tensor]] = []  # of each step: rows [R] and what they are taught [R, K]
         self.filed, self.seen = 0, 0  # steps; positions of the rollout before those that are noted
 
     def add(self, choice: Choice, reward: RewardState) -> None:
@@ -64,7 +67,17 @@ class SampleRecord:
     def sample(self) -> Sample:
         written = self.tokens != PAD
         driven = self.driven & written
-        return Sample(self.tokens, driven, self.tied, self.places, self.rewards, self.shares, self.earned)
+        rewards = self.rewards, self.shares, self.earned
+        return Sample(self.tokens, driven, self.tied, self.places, *rewards, self.targets())
+
+    def targets(self) -> Tensor | None:
+        """The lessons of all steps [B, T, K]; `<pad>` in unused slots."""
+        if not self.lessons:
+            return None
+        found = self.tokens.new_full((*self.tokens.shape, max(each.shape[1] for _, each in self.lessons)), PAD)
+        for t, (rows, each) in enumerate(self.lessons):
+            found[rows, t, : each.shape[1]] = each
+        return found
 
 
 @torch.no_grad()
@@ -78,12 +91,13 @@ def draw(
     references: Tensor | None = None,
     ends: Tensor | None = None,
     with_earned: bool = False,
+    lessons: Lessons | None = None,
 ) -> Sample:
     """One sequence per row: `driven` [B, T] is w_t ≠ 0, `uniform` [B, T] the random numbers of the choices.
 
     `references` [B, S] are needed where ties go to the reference's order. Where `ends` [B] are given, the token of that
     number, counted from 1, is `</s>`; it is trained on as any other, where w_t ≠ 0.
-    `with_earned` keeps the share of the reward before each token.
+    `with_earned` keeps the share of the reward before each token, `lessons` what else than z_t positions teach.
     """
     rows = torch.arange(len(driven), device=driven.device)  # [R] the row of the sample that each of the rollout's is
     alive, last = torch.ones_like(rows, dtype=torch.bool), torch.full_like(rows, BOS)
@@ -97,6 +111,9 @@ def draw(
         if ending is not None:
             choice = choice._replace(tokens=choice.tokens.masked_fill(ending, EOS))
         trace.add(choice, reward)
+        if lessons is not None:
+            told = taught(lessons, t, head, features, increments, choice.tokens, choosing, driven[:, t], rules, order)
+            trace.lessons.append((rows, told))
         last = choice.tokens
         reward.advance(last)
         alive = alive & (last != EOS)
@@ -111,6 +128,7 @@ def draw(
             driven, uniform = driven[kept], uniform[kept]
             references = None if references is None else references[kept]
             ends = None if ends is None else ends[kept]
+            lessons = None if lessons is None else lessons.select(kept)
     if trace.noted:
         trace.file(rows, reward)
     return trace.sample()

@@ -223,10 +223,18 @@ class BangBang(SoftmaxSettings):
     """Of the model, where it chooses alone."""
     top_k: int = 0
     """The model, where it chooses alone, draws from so many likeliest tokens; 0 means all."""
+    positions: Literal["driven", "all"] = "driven"
+    """Where the loss is: where the reward chose, or at every position, on what the reward would choose there."""
+    exact_ties: bool = False
+    """Whether tokens of equal increment are taught as a set, -log Σ p, instead of by one that is drawn."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(
+            exact_ties=(
+                not self.exact_ties or (math.isinf(self.reward_weight) and self.ties == "model"),
+                'false unless reward_weight is inf and ties is "model"',
+            ),
             p_drop=(0 <= self.p_drop <= 1, "between 0 and 1"),
             p_drop_delay=(self.p_drop_delay >= 0, "at least 0"),
             p_drop_rise=(self.p_drop_rise >= 0, "at least 0"),
@@ -238,7 +246,8 @@ class BangBang(SoftmaxSettings):
     @property
     def label(self) -> str:
         schedule = (" late" if self.p_drop_delay else "") + (" rising" if self.p_drop_rise else "")
-        return f"SPG {self.p_drop:g}{schedule}{self.suffix}"
+        lessons = (" + All" if self.positions == "all" else "") + (" + Sets" if self.exact_ties else "")
+        return f"SPG {self.p_drop:g}{schedule}{self.suffix}{lessons}"
 
     def p_drop_at(self, step: int) -> float:
         """0 for `p_drop_delay` steps, then linearly up to p_drop over `p_drop_rise` steps."""
