@@ -26,6 +26,7 @@ from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
 from bangbang.models.settings import ModelSettings
 from bangbang.objectives.settings import ObjectiveSettings
+from bangbang.plain_files import read_plain
 from bangbang.rewards.settings import RewardSettings
 from bangbang.settings import KindSettings, Settings
 from bangbang.tasks.settings import TaskSettings
@@ -34,6 +35,7 @@ from bangbang.training.settings import OptimizerSettings, StageSettings, Trainin
 T = TypeVar("T")
 K = TypeVar("K", bound=KindSettings)
 LARGEST = 2**53  # whole numbers up to here are exact in every format a setting goes through
+CONFIG_BYTES = 2**20  # ours have a few thousand
 ANY_CORPUS = "files"  # what [data] means by a corpus that has no name
 STAGED = ("objective", "reward", "optimizer")  # the tables that a stage may change
 
@@ -184,10 +186,12 @@ def read(path: Path | str, settings: Sequence[str] = (), old: bool = False) -> C
 def read_table(path: Path) -> dict[str, Any]:
     """A TOML file as it is."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(read_plain(path, CONFIG_BYTES).decode("utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such config file") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from None
 
 

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from bangbang.errors import InputError
 from bangbang.folders import named, naming, open_entry, reached
+from bangbang.plain_files import read_plain
 
 JSON_BYTES = 64 * 2**20
 WAYS_OUT = {
@@ -202,13 +203,11 @@ def sync_all(name: str, parent: int) -> None:
 def read_json(path: Path, limit: int = JSON_BYTES) -> dict[str, Any]:
     """The object in a JSON file; anything else, or a file larger than any of ours, is an InputError."""
     try:
-        if path.stat().st_size > limit:
-            raise InputError(f"{path}: larger than {limit // 2**20} MB")
-        table = json.loads(path.read_text("utf-8"))
-    except InputError:
-        raise
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: damaged or missing ({error})") from None
+        table = json.loads(read_plain(path, limit).decode("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: damaged or missing ({error.strerror})") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise InputError(f"{path}: damaged ({str(error) or 'larger than the memory'})") from None
     if not isinstance(table, dict):
         raise InputError(f"{path}: damaged (no JSON object)")
     return table

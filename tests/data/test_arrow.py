@@ -39,8 +39,8 @@ def test_opening_gives_pages_back_on_the_way(
     write(tmp_path / "data-00000-of-00001.arrow", chunks=8)
     split = Split.open(tmp_path, None, False, 10)
     assert len(split) == 24 and split.target_lengths.tolist() == [2] * 24
-    # once at the end of each of two stages; every second chunk of the table, of three columns, and of their lengths
-    assert len(released) == 2 + 4 + 3 * 4 + 3 * 4
+    # once at the end of each of two stages; every second chunk of the table, of four columns, and of their lengths
+    assert len(released) == 2 + 4 + 4 * 4 + 4 * 4
 
 
 def test_a_table_without_rows(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bangbang.corpora.pairs import stable_hash
-from bangbang.corpora.text_files import lines, open_binary
+from bangbang.corpora.text_files import UNREADABLE, lines, open_binary
 from bangbang.errors import InputError
 
 SPLITS = {"train": "train", "restval": "train", "val": "valid", "valid": "valid", "dev": "valid", "test": "test"}
+JSON_BYTES = 2**30  # COCO's captions take 70 MB
 TOKEN_SPLITS = {"train": "*trainImages.txt", "valid": "*devImages.txt", "test": "*testImages.txt"}
 
 
@@ -35,13 +36,18 @@ class Album(NamedTuple):
 def read_json(path: Path) -> Any:
     try:
         with open_binary(path) as stream:
-            return json.loads(stream.read().decode("utf-8-sig"))
+            content = stream.read(JSON_BYTES + 1)
+        if len(content) > JSON_BYTES:
+            raise InputError(f"{path}: larger than {JSON_BYTES // 2**20} MB")
+        return json.loads(content.decode("utf-8-sig"))
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except (OSError, EOFError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, or too long a number
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    except (*UNREADABLE, ValueError, MemoryError) as error:  # ValueError: not UTF-8, or too long a number
+        raise InputError(f"{path}: cannot be read: {str(error) or 'larger than the memory'}") from None
 
 
 def json_album(path: Path, held_out: int) -> Album:

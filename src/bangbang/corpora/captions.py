@@ -14,7 +14,7 @@ from bangbang.corpora.caption_files import (
     token_album,
 )
 from bangbang.corpora.pairs import Ledger, Pair, Reader, Section, stable_hash
-from bangbang.corpora.text_files import identity
+from bangbang.corpora.text_files import at_home, identity
 from bangbang.errors import InputError
 from bangbang.features import FeatureTable, image_names
 
@@ -86,7 +86,7 @@ def table_of(file: Path) -> dict[str, object]:
 
 def feature_table(folder: Path, features: str) -> FeatureTable:
     """The features in the folder that is named, or beside the captions."""
-    where = Path(features).expanduser() if features else folder
+    where = at_home(features) if features else folder
     if not FeatureTable.recognises(where):
         raise InputError(
             f"{where}: no features of the images; make them: bangbang features IMAGES -o FEATURES, and set "

@@ -5,12 +5,13 @@ from pathlib import Path
 from bangbang.corpora import captions, hub, parallel, tabular
 from bangbang.corpora.pairs import Reader
 from bangbang.corpora.settings import Files
+from bangbang.corpora.text_files import at_home
 from bangbang.errors import InputError
 
 
 def reader(data: Files) -> Reader:
     """The reader of a file, a folder, or a data set of the `datasets` library."""
-    path = Path(data.corpus).expanduser()
+    path = at_home(data.corpus)
     if path.is_file() and captions.recognises(path):
         return captions.reader(path, data.features, data.held_out)
     if path.is_file():

@@ -8,6 +8,7 @@ from bangbang.corpora.pairs import Reader, Section
 from bangbang.corpora.settings import Files
 from bangbang.corpora.tabular import Row, check_fields, pairs
 from bangbang.errors import InputError
+from bangbang.plain_files import check_plain
 
 SPLIT_NAMES = {"train": ("train",), "valid": ("validation", "valid", "dev", "val"), "test": ("test",)}
 # what looks like a file's name is none of a data set
@@ -22,6 +23,9 @@ def folder_reader(folder: Path, data: Files) -> Reader:
     from datasets import load_from_disk
 
     try:
+        for path in folder.rglob("*"):
+            if not path.is_dir():
+                check_plain(path)
         loaded = load_from_disk(str(folder))
     except Exception as error:  # a damaged folder fails in any layer below: JSON, Arrow, files
         raise InputError(f"{folder}: not readable as a datasets folder: {error}") from None
@@ -67,8 +71,12 @@ def section(name: str, table: Any, data: Files) -> Section:
 def rows(name: str, table: Any, data: Files) -> Iterator[Row]:
     number = 0
     wanted = list(dict.fromkeys((data.source_field, data.target_field)))
-    for batch in table.select_columns(wanted).with_format("arrow").iter(1_000):
-        sources, targets = batch.column(data.source_field).to_pylist(), batch.column(data.target_field).to_pylist()
-        for source, target in zip(sources, targets, strict=True):
-            number += 1
-            yield f"{name}: row {number}", source, target
+    try:
+        for batch in table.select_columns(wanted).with_format("arrow").iter(1_000):
+            batch.validate(full=True)
+            sources, targets = batch.column(data.source_field).to_pylist(), batch.column(data.target_field).to_pylist()
+            for source, target in zip(sources, targets, strict=True):
+                number += 1
+                yield f"{name}: row {number}", source, target
+    except Exception as error:  # of Arrow, of the library, or of a value that Python has not
+        raise InputError(f"{name}: row {number + 1}: cannot be read: {error}") from None

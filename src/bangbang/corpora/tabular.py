@@ -11,6 +11,7 @@ from bangbang.corpora.parallel import ALIASES, TICK, one_name
 from bangbang.corpora.settings import Files
 from bangbang.corpora.text_files import identity, lines
 from bangbang.errors import InputError
+from bangbang.plain_files import check_plain
 
 # a row's place ("file:line") and its two fields
 Row = tuple[str, Any, Any]
@@ -65,6 +66,8 @@ def pairs(rows: Iterable[Row], data: Files, ledger: Ledger) -> Iterator[Pair]:
 def check_fields(place: Path | str, wanted: Sequence[str], present: Iterable[str]) -> None:
     names = list(present)
     for field in wanted:
+        if names.count(field) > 1:
+            raise InputError(f"{place}: has several fields {field!r}; keep one")
         if field not in names:
             raise InputError(
                 f"{place}: no field {field!r}; it has {', '.join(map(repr, names)) or 'none'}; "
@@ -109,6 +112,7 @@ def parquet_rows(path: Path, source: str, target: str) -> Iterator[Row]:
 
     number = 0
     try:
+        check_plain(path)
         with pq.ParquetFile(path) as file:
             check_fields(path, (source, target), file.schema_arrow.names)
             for batch in file.iter_batches(1_000, columns=list({source, target})):
@@ -116,7 +120,10 @@ def parquet_rows(path: Path, source: str, target: str) -> Iterator[Row]:
                 for left, right in zip(batch.column(source).to_pylist(), batch.column(target).to_pylist(), strict=True):
                     number += 1
                     yield f"{path}: row {number}", left, right
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except InputError:
+        raise
+    # KeyError, TypeError: of a batch; ValueError, OverflowError: of a value that Python has not, such as the year 10000
+    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: row {number + 1}: not readable as Parquet: {error}") from None
 
 

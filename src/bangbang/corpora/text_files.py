@@ -5,19 +5,34 @@ import gzip
 import hashlib
 import lzma
 import os
+import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from bangbang.errors import InputError
+from bangbang.plain_files import check_plain, open_plain
 
 BOM = b"\xef\xbb\xbf"
+# what a damaged file raises; lz4 raises RuntimeError
+UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
+LINE_BYTES = 64 * 2**20
 HASH_WHOLE = 256 * 2**20  # bytes; of larger files only the ends are hashed
 CHUNK = 2**20
 
 
+def at_home(name: str) -> Path:
+    """A path whose `~`, if it begins with one, is somebody's home."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        raise InputError(f"{name}: nobody knows whose home this is; write the path out") from None
+
+
 def open_binary(path: Path) -> IO[bytes]:
-    """The bytes of a file, unpacked if its name ends in .gz, .xz, .bz2 or .lz4."""
+    """The bytes of a plain file, unpacked if its name ends in .gz, .xz, .bz2 or .lz4."""
+    check_plain(path)
     if path.suffix == ".lz4":
         import lz4.frame
 
@@ -33,7 +48,10 @@ def lines(path: Path) -> Iterator[str]:
     number = 0
     try:
         with open_binary(path) as stream:
-            for number, line in enumerate(stream, 1):
+            # of a line, no more than it may have: a small packed file can be one endless line
+            for number, line in enumerate(iter(partial(stream.readline, LINE_BYTES + 1), b""), 1):
+                if len(line) > LINE_BYTES:
+                    raise InputError(f"{path}:{number}: a line of more than {LINE_BYTES // 2**20} MB")
                 if number == 1:
                     line = line.removeprefix(BOM)
                 yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
@@ -41,16 +59,16 @@ def lines(path: Path) -> Iterator[str]:
         raise InputError(f"{path}:{number}: not UTF-8 (byte {error.start + 1} of the line): {error.reason}") from None
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, EOFError, lzma.LZMAError, RuntimeError) as error:  # lz4 raises RuntimeError
+    except UNREADABLE as error:
         raise InputError(f"{path}:{number + 1}: cannot be read: {error}") from None
 
 
 def identity(path: Path) -> dict[str, Any]:
     """What tells one content of a file from another: its hash, or for a large file its ends and its time."""
     try:
-        status = path.stat()
         digest = hashlib.blake2b(digest_size=16)
-        with path.open("rb") as stream:
+        with open_plain(path) as stream:
+            status = os.fstat(stream.fileno())
             if status.st_size <= HASH_WHOLE:
                 while block := stream.read(CHUNK):
                     digest.update(block)

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bangbang.plain_files import open_plain
+
 # What is read in passing is given back this often: touching one list in each of so many chunks maps a few megabytes.
 CHUNKS_BETWEEN_RELEASES = 64
 
@@ -47,7 +49,7 @@ class MappedTable:
 
 
 def mapped(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 

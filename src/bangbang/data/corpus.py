@@ -102,6 +102,8 @@ class Corpus:
             raise
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise InputError(f"{self.folder / name}: damaged ({error}); remove {self.folder} to make it anew") from None
+        if not len(split):
+            raise InputError(f"{self.folder / name}: damaged (no rows); remove {self.folder} to make it anew")
         if len(split) != counts[name]["rows"]:
             raise InputError(
                 f"{self.folder / name}: {len(split)} rows instead of {counts[name]['rows']}; "

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bangbang.errors import InputError
+from bangbang.plain_files import open_plain
 from bangbang.settings import KindSettings
 from bangbang.symbols import SYMBOLS
 
@@ -101,7 +102,7 @@ class TokenizerFile(VocabularySettings):
     def identity(self) -> dict[str, Any]:
         """By content: the file may be moved."""
         try:
-            with self.path.open("rb") as file:
+            with open_plain(self.path) as file:
                 digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read ({error.strerror})") from None

@@ -51,6 +51,10 @@ class Split:
         references = table.column("target_ids").chunks
         per_row = Ragged(references, passed).lengths()
         self._targets = Ragged([chunk.values for chunk in references], passed)
+        if not per_row.all():
+            raise ValueError("a row without a reference")
+        if not np.array_equal(Ragged(table.column("targets").chunks, passed).lengths(), per_row):
+            raise ValueError("not as many texts as references")
         self._row: npt.NDArray[np.int32] = np.repeat(np.arange(len(per_row), dtype=np.int32), per_row)
         if all_references:
             self._first = np.concatenate(([0], np.cumsum(per_row)))  # [rows + 1] the number of a row's first example

@@ -8,6 +8,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from bangbang.errors import InputError
+from bangbang.plain_files import read_plain
 
 FILE_BYTES = 256 * 2**20  # 220,000 words take 5 MB
 
@@ -15,13 +16,13 @@ FILE_BYTES = 256 * 2**20  # 220,000 words take 5 MB
 def read_table(path: Path) -> Any:
     """The JSON of a file that is not too large and has no key twice."""
     try:
-        if Path(path).stat().st_size > FILE_BYTES:
-            raise ValueError(f"larger than {FILE_BYTES // 2**20} MB")
-        return json.loads(Path(path).read_text("utf-8"), object_pairs_hook=unique_keys)
+        return json.loads(read_plain(path, FILE_BYTES).decode("utf-8"), object_pairs_hook=unique_keys)
     except FileNotFoundError:
         raise InputError(f"{path}: no such vocabulary file") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not a vocabulary: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: not a vocabulary: {error.strerror}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise InputError(f"{path}: not a vocabulary: {str(error) or 'larger than the memory'}") from None
 
 
 def unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:

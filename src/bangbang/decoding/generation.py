@@ -10,6 +10,7 @@ from bangbang.contracts import Model, Sources, State
 from bangbang.decoding.beam import BeamSearch
 from bangbang.decoding.sampling import Hypothesis, sample
 from bangbang.decoding.settings import DecodingSettings
+from bangbang.errors import InputError
 from bangbang.randomness import seed_for
 from bangbang.symbols import PAD, UNK
 
@@ -54,6 +55,10 @@ def generate(
             beam = max(nbest, config.beam_size if config.method == "beam" else 1)
             batch = [ranked[:nbest] for ranked in BeamSearch(model, state, beam, max_length, config).run()]
         for line, hypotheses in zip(lines, batch, strict=True):
+            if not hypotheses:  # weights may be finite, and products of them not
+                raise InputError(
+                    "the model generates nothing, because its numbers are not finite; choose another checkpoint"
+                )
             results[line] = hypotheses
         done(len(lines))
     return results

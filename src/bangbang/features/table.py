@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from bangbang.errors import InputError
 from bangbang.files import read_json
+from bangbang.plain_files import check_plain, read_plain
 
 NAMES, ENCODER, ARRAY = "names.txt", "encoder.json", "features.npy"
 ROWS_AT_ONCE = 4096
+NAMES_BYTES = 2**30
 
 
 class FeatureTable:
@@ -44,8 +46,9 @@ class FeatureTable:
                 f"bangbang features IMAGES -o {folder}"
             )
         try:
+            check_plain(arrays[0])
             array = np.lib.format.open_memmap(arrays[0], mode="r")
-            names = (folder / NAMES).read_text("utf-8").splitlines()
+            names = read_plain(folder / NAMES, NAMES_BYTES).decode("utf-8").splitlines()
         except Exception as error:  # an array's header is Python text: TokenError, SyntaxError, RecursionError, ...
             raise InputError(f"{folder}: damaged features ({error})") from None
         table = cls(folder, arrays[0], array, names, read_encoder(folder))

@@ -9,9 +9,16 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Offsets, Scored
+from bangbang.errors import InputError
 from bangbang.heads.log_prob import set_log_prob, weighted_log_prob
 from bangbang.heads.output_layer import OutputLayer
 from bangbang.heads.sampling import sample_rows, top_k_rows
+
+
+def check_whole(tokens: Tensor) -> None:
+    """An InputError unless tokens are whole numbers; an empty list makes a tensor of others."""
+    if tokens.dtype not in (torch.int64, torch.int32):
+        raise InputError(f"tokens are token ids, whole numbers of int64, not {tokens.dtype}")
 
 
 class LinearHead:
@@ -48,6 +55,7 @@ class LinearHead:
         weight 0 are unused; they hold `<pad>`. A token that is never generated has a log p of -inf; where a gradient
         is needed it is an `InputError`.
         """
+        check_whole(tokens)
         layer = self.scored_layer()
         if weights is None:
             weights = torch.ones_like(tokens, dtype=layer.precision)
@@ -59,6 +67,7 @@ class LinearHead:
 
         Unused slots hold `<pad>`.
         """
+        check_whole(tokens)
         layer = self.scored_layer()
         if weights is None:
             weights = torch.ones_like(tokens[:, 0], dtype=layer.precision)
@@ -71,6 +80,7 @@ class LinearHead:
 
     def candidate_logits(self, features: Tensor, tokens: Tensor) -> Tensor:
         """The logits [N, K] of a few tokens [N, K] per row; the rest of the vocabulary is not touched."""
+        check_whole(tokens)
         return self.layer().candidate_logits(features, self.to_layer(tokens))
 
     @torch.no_grad()

@@ -33,17 +33,22 @@ def draw(axes: Axes, rows: Sequence[Row], score: str) -> None:
     for number, row in enumerate(rows):
         steps, values = mean_curve(row, score)
         marker, colour = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
-        axes.plot(steps, values, marker=marker, color=colour, markersize=4, linewidth=1.4, label=row.label)
+        (line,) = axes.plot(steps, values, marker=marker, color=colour, markersize=4, linewidth=1.4)
+        line.set_label(legible(row.label))
     for step, labels in stage_starts(rows).items():
         axes.axvline(step, color="#7F7F7F", linewidth=0.6, zorder=0)
-        top = axes.get_xaxis_transform()
-        axes.text(
-            step, 1, f"{labels} ", transform=top, rotation=90, ha="right", va="top", fontsize="x-small", color="#7F7F7F"
-        )
+        top, text = axes.get_xaxis_transform(), f"{legible(labels)} "
+        axes.text(step, 1, text, transform=top, rotation=90, ha="right", va="top", fontsize="x-small", color="#7F7F7F")
     axes.set_xlabel("training steps")
     axes.set_ylabel(f"validation {title(score)}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small")
+
+
+def legible(name: str) -> str:
+    """A name without half surrogate pairs, for which there is no letter; nor, at its start, what hides it."""
+    text = name.encode("utf-8", "replace").decode("utf-8")
+    return f" {text}" if text.startswith("_") else text  # matplotlib leaves such names out of the legend
 
 
 def stage_starts(rows: Sequence[Row]) -> dict[int, str]:

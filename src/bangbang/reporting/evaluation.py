@@ -87,7 +87,8 @@ def evaluate(run: LabelledRun, progress: Callable[[int], None] = lambda lines: N
 def lines_to_decode(run: LabelledRun) -> int:
     """How many lines `progress` will hear of; 0 where the run does not say."""
     splits = Run.open(run.folder).corpus_facts.get("splits")
-    rows = splits.get("test", {}).get("rows") if isinstance(splits, dict) else None
+    test = splits.get("test") if isinstance(splits, dict) else None
+    rows = test.get("rows") if isinstance(test, dict) else None
     return 2 * rows if isinstance(rows, int) else 0
 
 

@@ -43,7 +43,7 @@ def report(
     try:
         make_folder(out)
         for name, text in content.items():
-            write_whole(out / name, text)
+            write_whole(out / name, text.encode("utf-8", "replace"))  # a run's name may be no text
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
     return results

@@ -11,7 +11,9 @@ from bangbang.config import Config
 from bangbang.errors import InputError
 from bangbang.metrics.metric import lower_is_better
 from bangbang.metrics.significance import p_text
+from bangbang.plain_files import read_plain
 from bangbang.tasks import task_of
+from bangbang.training.journal import METRICS_BYTES
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,11 @@ def mean_rate(rates: list[float]) -> float:
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     try:
-        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: damaged or missing ({error})") from None
+        lines = [json.loads(line) for line in read_plain(path, METRICS_BYTES).decode("utf-8").splitlines()]
+    except OSError as error:
+        raise InputError(f"{path}: damaged or missing ({error.strerror})") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise InputError(f"{path}: damaged ({str(error) or 'larger than the memory'})") from None
     if not all(isinstance(line, dict) for line in lines):
         raise InputError(f"{path}: damaged (a line that is no JSON object)")
     return lines

@@ -1,6 +1,7 @@
 """Where runs stand, by what is in their folders, and the plan as a table: rows, steps, what is left."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from bangbang.config import Config
 from bangbang.errors import InputError
+from bangbang.plain_files import open_plain
 from bangbang.reproduction.plan import Plan, Training
 from bangbang.training import retention
 from bangbang.training.stopping import is_done
@@ -59,8 +61,8 @@ def latest(folder: Path, metric: str) -> Latest:
 def last_lines(path: Path, count: int | None = None) -> list[str]:
     """The last lines of a file, as far as they are in its last 64 KB."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        with open_plain(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return []

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from bangbang.errors import InputError
 from bangbang.files import new_file, read_json, way_out, whole_folder, write_whole
+from bangbang.plain_files import open_plain
 from bangbang.training.tensors import check_finite, check_header, read_tensors, write_tensors
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
@@ -59,7 +60,7 @@ def name_of(step: int) -> str:
 
 
 def checksum(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

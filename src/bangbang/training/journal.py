@@ -12,7 +12,11 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.summary.writer.record_writer import RecordWriter
 from torch.utils.tensorboard import summary
 
+from bangbang.errors import InputError
 from bangbang.files import append_file, make_folder, new_file, write_whole
+from bangbang.plain_files import read_plain
+
+METRICS_BYTES = 2**30  # of metrics.jsonl: millions of lines
 
 
 class Board:
@@ -92,7 +96,10 @@ class Journal:
 
 def cut_back(path: Path, step: int) -> None:
     """Leave in metrics.jsonl what is whole and not from after `step`."""
-    lines = path.read_bytes().splitlines(keepends=True)
+    try:
+        lines = read_plain(path, METRICS_BYTES).splitlines(keepends=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); remove it") from None
     write_whole(path, b"".join(line for line in lines if belongs(line, step)))
 
 

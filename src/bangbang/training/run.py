@@ -25,6 +25,7 @@ from bangbang.tasks import task_of
 from bangbang.training import checkpoint, retention
 from bangbang.training.checkpoint import CheckpointState
 
+DIGITS = 15  # of the longest step's name
 FOLDERS = ("checkpoints", "samples", "tensorboard")
 
 
@@ -181,13 +182,13 @@ class Run:
             )
         progress = newest.state.progress
         named = {"last": progress.step, "best": progress.best_step if progress.has_best else progress.step}
-        step = named.get(which, int(which) if which.isdecimal() else -1)
+        step = named.get(which, int(which) if which.isdecimal() and len(which) <= DIGITS else -1)
         if step == progress.step:
             return newest.checkpoint, newest.state
         steps = [retention.step_of(path) for path in retention.listed(self.checkpoints)]
         if step not in steps:
             there = ", ".join(map(str, steps))
-            raise InputError(f"{self.folder}: no checkpoint {which!r}; there are best, last and steps {there}")
+            raise InputError(f"{self.folder}: no checkpoint {which[:40]!r}; there are best, last and steps {there}")
         chosen = self.checkpoints / checkpoint.name_of(step)
         return chosen, checkpoint.read_state(chosen)
 

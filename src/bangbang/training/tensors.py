@@ -4,6 +4,7 @@ What a file declares is checked before any of it is loaded.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -14,6 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from bangbang.errors import InputError
+from bangbang.plain_files import open_plain
 
 HEADER_BYTES = 2**20  # our headers have a few thousand
 TYPES = {"F32": torch.float32, "F64": torch.float64, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64}
@@ -43,8 +45,8 @@ def write_tensors(file: IO[bytes], tensors: Mapping[str, Tensor]) -> None:
 def read_header(path: Path) -> dict[str, tuple[torch.dtype | None, list[int]]]:
     """The types and shapes that a file declares, by name; no tensor is read."""
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
+        with open_plain(path) as file:
+            size = os.fstat(file.fileno()).st_size
             length = int.from_bytes(file.read(8), "little")
             if length > min(HEADER_BYTES, size):
                 raise InputError(f"{path}: damaged (declares a header of {length} bytes)")
