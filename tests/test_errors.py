@@ -1,15 +1,19 @@
 """Errors end in one line: bad input with exit code 2, a defect with 70. Odd streams and terminals are no error."""
 
+import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bangbang import memory
 from bangbang.cli import data as data_verb
 from bangbang.cli.main import main
+from bangbang.reporting.results import not_finite
 
 DEFECT = "bangbang: this is a defect of bangbang: KeyError: 'two lines'; please report it with what `--debug` prints\n"
 
@@ -106,3 +110,88 @@ def test_a_closed_stderr_changes_nothing(tiny_run: Path) -> None:
 def test_a_full_disk_is_one_line_and_exit_code_2(words: str) -> None:
     ended = shell(f"bangbang {words} > /dev/full")
     assert ended.returncode == 2 and "No space left" in one_line(ended.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["evaluate", "RUN", "--beam", "9" * 11], "decoding.beam_size must be at least 1 and at most 100,000"),
+        (["evaluate", "RUN", "--beam", "9" * 5000], "--beam"),
+        (["evaluate", "RUN", "--limit", "-5"], "--limit: must be at least 0"),
+        (["evaluate", "RUN", "--samples", "-1"], "--samples: must be at least 0"),
+        (["evaluate", "RUN", "--seed", "-1"], "--seed: must be at least 0"),
+        (["explain", "RUN", "--seed", "9" * 30], "--seed: must be at least 0 and at most"),
+        (["explain", "RUN", "--example", "0"], "--example: must be at least 1"),
+        (["explain", "RUN", "--targets", "--samples", "9" * 15], "samples needs at least"),
+        (["compare", "RUN", "RUN", "--limit", "-5"], "--limit: must be at least 0"),
+        (["compare", "RUN", "RUN", "--moved", "-5"], "--moved: must be at least 0"),
+        (["score", "RUN/config.toml", "RUN/config.toml", "--resamples", "1"], "--resamples: must be at least 2"),
+        (["score", "RUN/config.toml", "RUN/config.toml", "--resamples", "9" * 14], "resamples needs at least"),
+        (["score", "RUN/config.toml", "RUN/config.toml", "--bytes", "0"], "--bytes: must be at least 1"),
+        (["data", "RUN", "--show", "-1"], "--show: must be at least 0"),
+        (["reproduce", "headlines", "--jobs", "0"], "--jobs: must be at least 1"),
+        (["reproduce", "headlines", "--seeds", "-1"], "--seeds: must be at least 0"),
+    ],
+)
+def test_numbers_out_of_range_are_one_line(
+    tiny_run: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word.replace("RUN", str(tiny_run)) for word in words]) == 2
+    assert message in one_line(capsys.readouterr().err.encode())
+
+
+@pytest.mark.parametrize("options", [["--nbest", "9" * 12], ["--method", "sample", "--nbest", "9" * 12]])
+def test_more_outputs_than_memory_are_one_line(
+    tiny_run: Path, options: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a clock\n")))
+    assert main(["generate", str(tiny_run), *options]) == 2
+    assert "this machine has" in one_line(capsys.readouterr().err.encode())
+
+
+def test_a_beam_beyond_memory_is_one_line(
+    tiny_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "machine_bytes", lambda: 2**20)
+    assert main(["evaluate", str(tiny_run), "--beam", "10000"]) == 2
+    assert "a beam of 10,000 for 20 lines needs" in one_line(capsys.readouterr().err.encode())
+
+
+@pytest.mark.parametrize("kind", ["raml", "pg", "spg", "bbspg"])
+def test_more_samples_than_memory_are_one_line(
+    tiny_config: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ["--set", f"objective.kind={kind}", "--set", "objective.samples=1000000000000"]
+    assert main(["train", str(tiny_config), "--out", str(tmp_path / "run"), *settings]) == 2
+    assert "objective.samples = 1,000,000,000,000 for 16 examples a step needs" in one_line(
+        capsys.readouterr().err.encode()
+    )
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000, "-" + "9" * 5000])
+@pytest.mark.parametrize("key", ["training.seed", "optimizer.learning_rate", "objective.kind"])
+def test_settings_of_thousands_of_digits_are_one_line(
+    tiny_config: Path, tmp_path: Path, key: str, digits: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", str(tiny_config), "--out", str(tmp_path / "run"), "--set", f"{key}={digits}"]) == 2
+    assert key.partition(".")[2] in one_line(capsys.readouterr().err.encode())
+
+
+@pytest.mark.parametrize("score", ["NaN", "Infinity"])
+def test_a_score_that_is_no_number_is_one_line_of_a_report(
+    tiny_run: Path, tmp_path: Path, score: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(tiny_run, tmp_path / "run")
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "valid":
+            line["rouge-l"] = float(score)
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["report", str(run), "--out", str(tmp_path / "out")]) == 2
+    assert "metrics.jsonl: rouge-l of step" in one_line(capsys.readouterr().err.encode())
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_json_does_not_have_is_named() -> None:
+    value = {"rows": [{"score": 1.0}, {"score": float("nan")}], "best": float("inf"), "none": None}
+    assert list(not_finite(value, "it")) == ["it, rows, 1, score", "it, best"]

@@ -84,7 +84,7 @@ def test_an_empty_source_works(tiny_run: Path, capsys: pytest.CaptureFixture[str
         (["--example", "21"], "examples 1 to 20"),
         (["--p-drop", "1.5"], "objective.p_drop must be between 0 and 1"),
         (["--targets", "--weight", "inf"], "objective.reward_weight must be at least 0 and finite"),
-        (["--targets", "--samples", "0"], "--samples must be at least 1"),
+        (["--targets", "--samples", "0"], "--samples: must be at least 1"),
         (["--plot", "x.png"], "add --targets"),
         (["--targets", "--plot", "x.gif"], "must end in .png"),
         (["--checkpoint", "9"], "no checkpoint '9'"),

@@ -40,6 +40,13 @@ def test_nothing_dropped_in_evaluation() -> None:
     assert torch.equal(Dropout(0.9).eval()(x), x)
 
 
+@pytest.mark.parametrize("rate", [1 - 2**-16, 0.999999, 1 - 2**-53])
+def test_the_highest_rates_keep_one_activation_in_65536(rate: float) -> None:
+    torch.manual_seed(0)
+    y = Dropout(rate)(torch.ones(2**20))
+    assert set(y.tolist()) == {0.0, 65536.0}
+
+
 def test_impossible_rate() -> None:
     with pytest.raises(ValueError, match=r"1\.0"):
         Dropout(1.0)

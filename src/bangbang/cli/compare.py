@@ -25,6 +25,7 @@ from bangbang.cli.metric_options import (
     shown_names,
     with_sentences,
 )
+from bangbang.cli.numbers import whole
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,12 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("b", metavar="B", help="the second system, likewise")
     parser.add_argument("--references", nargs="+", metavar="REF", help="files' references, one a line")
     parser.add_argument("--split", default="test", help="runs: the split to decode (default test)")
-    parser.add_argument("--limit", type=int, default=0, metavar="N", help="runs: only the split's first N rows")
+    parser.add_argument("--limit", type=whole(), default=0, metavar="N", help="runs: only the split's first N rows")
     parser.add_argument(
         "--cache", type=Path, metavar="FOLDER", help="runs: where to make the corpus again, if it is gone"
     )
     add_metric_arguments(parser)
-    parser.add_argument("--moved", type=int, default=5, metavar="N", help="show the N examples that moved most (5)")
+    parser.add_argument("--moved", type=whole(), default=5, metavar="N", help="show the N examples that moved most (5)")
 
 
 def run(arguments: argparse.Namespace) -> int:

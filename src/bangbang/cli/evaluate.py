@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.generate import add_decoding_arguments, decoding_config
+from bangbang.cli.numbers import whole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", metavar="RUN", type=Path)
     parser.add_argument("--split", default="test", help="train, valid or test (default test)")
-    parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N rows of the split")
+    parser.add_argument("--limit", type=whole(), default=0, metavar="N", help="only the first N rows of the split")
     parser.add_argument(
         "--cache", type=Path, metavar="FOLDER", help="where to make the run's corpus again, if it is gone"
     )
     add_decoding_arguments(parser)
     parser.add_argument("--side-by-side", action="store_true", help="greedy and beam, each with and without DUP")
-    parser.add_argument("--samples", type=int, default=3, metavar="N", help="example outputs to show (default 3)")
+    parser.add_argument("--samples", type=whole(), default=3, metavar="N", help="example outputs to show (default 3)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the outputs, one a line")
     parser.add_argument("--json", action="store_true", help="print the scores as JSON")
 

@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bangbang.cli.numbers import seed, whole
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,15 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", metavar="RUN", type=Path)
     parser.add_argument("source", metavar="SOURCE", nargs="?", help="the input text (with --reference)")
     parser.add_argument("--reference", metavar="TEXT", help="the output text that SOURCE should have")
-    parser.add_argument("--example", type=int, metavar="N", help="without SOURCE: this validation example (default 1)")
+    parser.add_argument("--example", type=whole(1), metavar="N", help="without SOURCE: this validation example (1)")
     parser.add_argument("--checkpoint", default="best", metavar="C", help="best (default), last, or a step number")
     parser.add_argument(
         "--cache", type=Path, metavar="FOLDER", help="where to make the run's corpus again, if it is gone"
     )
     parser.add_argument("--p-drop", type=float, metavar="P", help="how likely a token is left to the model")
-    parser.add_argument("--seed", type=int, default=1, help="another seed draws other targets (default 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="another seed draws other targets (default 1)")
     parser.add_argument("--targets", action="store_true", help="compare the targets of all methods")
-    parser.add_argument("--samples", type=int, default=100, metavar="N", help="with --targets: of each (default 100)")
+    parser.add_argument("--samples", type=whole(1), default=100, metavar="N", help="with --targets: of each (100)")
     parser.add_argument("--weight", type=float, metavar="W", help="with --targets: SPG's finite W (default 30)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="with --targets: write the plot, .png, .svg or .pdf")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained page")
@@ -74,8 +75,6 @@ def check(arguments: argparse.Namespace) -> None:
         raise InputError('SOURCE and --reference belong together: explain RUN "source text" --reference "its headline"')
     if arguments.source is not None and arguments.example is not None:
         raise InputError("--example is for when no SOURCE is given")
-    if arguments.samples < 1:
-        raise InputError("--samples must be at least 1")
     if arguments.plot is not None and not arguments.targets:
         raise InputError("--plot draws what --targets shows; add --targets")
     if arguments.plot is not None and arguments.plot.suffix not in PICTURES:

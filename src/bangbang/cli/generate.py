@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bangbang.cli.numbers import seed, whole
 from bangbang.cli.streams import standard_input, write_utf8
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what makes the features, if the run's own do not say, or were made by a model of hf: or timm:",
     )
     add_decoding_arguments(parser)
-    parser.add_argument("--nbest", type=int, default=1, metavar="N", help="outputs per line, best first (default 1)")
+    parser.add_argument("--nbest", type=whole(1), default=1, metavar="N", help="outputs per line, best first (1)")
     parser.add_argument("--scores", action="store_true", help="write each output's score before it")
     parser.add_argument("--json", action="store_true", help="write one JSON object per line")
 
@@ -58,7 +59,7 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--temperature", type=float, metavar="T", help="for --method sample")
     parser.add_argument("--top-k", type=int, metavar="K", help="sample among the K likeliest tokens")
     parser.add_argument("--top-p", type=float, metavar="P", help="sample among the likeliest that together have P")
-    parser.add_argument("--seed", type=int, default=1, help="for --method sample (default 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="for --method sample (default 1)")
     parser.add_argument(
         "--dup", action=argparse.BooleanOptionalAction, help="forbid the same token twice in a row (the paper's W·DUP)"
     )
@@ -99,8 +100,6 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.training import Run
 
     write_utf8()
-    if arguments.nbest < 1:
-        raise InputError("--nbest must be at least 1")
     if arguments.image:
         from bangbang.cli import pictures
 

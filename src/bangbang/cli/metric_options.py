@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bangbang import registry
+from bangbang.cli.numbers import seed, whole
 from bangbang.cli.streams import standard_input
 from bangbang.errors import InputError
 from bangbang.metrics.settings import MetricSettings, RougeSettings
@@ -79,7 +80,7 @@ def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", choices=names, default=names[0], help=f"which family of scores ({names[0]})")
     rouge = parser.add_argument_group("options of --metric rouge")
     rouge.add_argument("--stem", action="store_true", help="stem words, as ROUGE-1.5.5 -m does")
-    rouge.add_argument("--bytes", type=int, metavar="N", help="cut all texts after N bytes, as -b does")
+    rouge.add_argument("--bytes", type=whole(1), metavar="N", help="cut all texts after N bytes, as -b does")
     rouge.add_argument(
         "--multi", choices=("average", "best"), help="several references: all as one (-f A, default) or the best (-f B)"
     )
@@ -91,8 +92,8 @@ def add_metric_arguments(parser: argparse.ArgumentParser) -> None:
         help="duc2004: --stem --bytes 75, recall, made for four references; pyrouge: --stem, all scores",
     )
     bars = parser.add_argument_group("error bars")
-    bars.add_argument("--resamples", type=int, metavar="N", help="how many bootstrap resamples (1000)")
-    bars.add_argument("--seed", type=int, metavar="N", help="of the resampling (1)")
+    bars.add_argument("--resamples", type=whole(2), metavar="N", help="how many bootstrap resamples (1000)")
+    bars.add_argument("--seed", type=seed, metavar="N", help="of the resampling (1)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bangbang.errors import InputError
+from bangbang.cli.numbers import seed, whole
 from bangbang.reproduction.budgets import BUDGETS, tasks
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--corpus", default="", help="docstrings, debian, shapes, or a PATH (default: the budget's own)"
     )
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], metavar="N", help="default 1")
+    parser.add_argument("--seeds", type=seed, nargs="+", default=[1], metavar="N", help="default 1")
     parser.add_argument("--budget", choices=BUDGETS, default="small", help="default small")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="default runs/TASK-CORPUS-BUDGET")
-    parser.add_argument("--jobs", type=int, metavar="N", help="trainings at a time (default: one for each core)")
+    parser.add_argument("--jobs", type=whole(1), metavar="N", help="trainings at a time (default: one for each core)")
     parser.add_argument("--methods", nargs="+", default=[], metavar="NAME", help="only these rows; --dry-run names all")
     parser.add_argument(
         "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting of all runs"
@@ -65,8 +65,6 @@ def planned(arguments: argparse.Namespace) -> tuple["Plan", int]:
     corpus = Path(config.data.corpus).stem or "corpus"
     out = named(arguments.out or Path("runs") / f"{arguments.task}-{corpus}-{arguments.budget}")
     jobs = cores() if arguments.jobs is None else arguments.jobs
-    if jobs < 1:
-        raise InputError(f"--jobs {jobs}: must be at least 1")
     return make_plan(arguments.task, arguments.budget, config, out, arguments.methods, arguments.seeds), jobs
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bangbang import memory
 from bangbang.contracts import Model, Sources, State
 from bangbang.decoding.beam import BeamSearch
 from bangbang.decoding.sampling import Hypothesis, sample
@@ -20,6 +21,22 @@ def decoding_device() -> torch.device:
     # `current_accelerator` alone names what torch was built for, whether the machine has it or not
     found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return found or torch.device("cpu")
+
+
+def check_memory(config: DecodingSettings, lines: int, nbest: int, max_length: int, vocabulary: int) -> None:
+    """An InputError if one batch cannot fit: of a beam of K, B·K·2K extensions; of samples, B·N·V probabilities."""
+    together = min(lines, config.batch_size)
+    if config.method == "sample":
+        needed = together * nbest * (8 * vocabulary + 12 * max_length)
+        memory.require(needed, f"{nbest:,} samples of {together:,} lines", "lower --nbest or --batch-size")
+    else:
+        beam = beam_of(config, nbest)
+        needed = together * beam * (12 * min(2 * beam, vocabulary) + 8 * max_length)
+        memory.require(needed, f"a beam of {beam:,} for {together:,} lines", "lower --beam, --nbest or --batch-size")
+
+
+def beam_of(config: DecodingSettings, nbest: int) -> int:
+    return max(nbest, config.beam_size if config.method == "beam" else 1)
 
 
 @torch.no_grad()
@@ -41,6 +58,7 @@ def generate(
     (seed, its line number) only. `done` is called with the number of lines of each finished batch. With `part` (r, n),
     every n-th batch from the r-th on is decoded and the other lines get none: the batches are those of one process.
     """
+    check_memory(config, len(sources), nbest, max_length, model.head.size)
     model.eval()
     order = sorted(range(len(sources)), key=lambda line: len(sources[line]))
     results: list[list[Hypothesis]] = [[] for _ in sources]
@@ -52,8 +70,8 @@ def generate(
         if config.method == "sample":
             batch = sample_lines(model, state, [first_line + line for line in lines], config, max_length, nbest, seed)
         else:
-            beam = max(nbest, config.beam_size if config.method == "beam" else 1)
-            batch = [ranked[:nbest] for ranked in BeamSearch(model, state, beam, max_length, config).run()]
+            search = BeamSearch(model, state, beam_of(config, nbest), max_length, config)
+            batch = [ranked[:nbest] for ranked in search.run()]
         for line, hypotheses in zip(lines, batch, strict=True):
             if not hypotheses:  # weights may be finite, and products of them not
                 raise InputError(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bangbang import memory
 from bangbang.explanation.subject import Subject
 from bangbang.objectives import BangBang, ObjectiveSettings, Pg, Raml, Sampling, Spg, draw
 from bangbang.objectives.policy_gradients import (
@@ -86,6 +87,9 @@ class Targets(NamedTuple):
 @torch.no_grad()
 def draw_targets(subject: Subject, methods: Methods, samples: int, seed: int = 1) -> Iterator[Targets]:
     """`samples` targets of each method, one method after the other, from the reference's side to the model's."""
+
+    needed = samples * subject.max_length * memory.SAMPLED_TOKEN
+    memory.require(needed, f"{samples:,} samples", "lower --samples")
 
     def generator(method: str) -> torch.Generator:
         return torch.Generator().manual_seed(seed_for(seed, method))

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bangbang import memory
 from bangbang.errors import InputError
 from bangbang.metrics.metric import Array, Metric
 
@@ -61,6 +62,8 @@ class Estimate(NamedTuple):
 
 def resampled_sums(statistics: Array, resampling: Resampling) -> Array:
     """Sums of the statistics of resampled corpora, of the same examples for every seed.  [..., N, S] -> [..., R, S]"""
+    needed = statistics.nbytes // statistics.shape[-2] * resampling.resamples
+    memory.require(needed, f"{resampling.resamples:,} resamples", "lower --resamples")
     draws = _draws(statistics.shape[-2], resampling)
     return np.concatenate([counts @ statistics for counts in draws], axis=-2)
 

@@ -32,10 +32,10 @@ def keep_mask(like: Tensor, rate: float) -> Tensor:
     """1/(1 - rate) where an activation is kept, 0 where it is dropped, from torch's global generator.
 
     `torch.nn.functional.dropout` draws one Bernoulli variable per element, which on a CPU takes four times as long as
-    all the rest. Here one 64-bit draw serves four elements, so the rate is rounded to a multiple of 1/65536 and the
-    scale is that of the rounded rate.
+    all the rest. Here one 64-bit draw serves four elements, so the rate is rounded to a multiple of 1/65536 below 1
+    and the scale is that of the rounded rate.
     """
-    dropped = round(rate * LEVELS)
+    dropped = min(round(rate * LEVELS), LEVELS - 1)  # a rate below 1 keeps something
     count = like.numel()
     bits = torch.empty((count + 3) // 4, dtype=torch.int64, device=like.device).random_(-(2**63), None)
     kept = bits.view(torch.int16)[:count].view(like.shape) >= dropped - LEVELS // 2

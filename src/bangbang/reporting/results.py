@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -74,7 +75,15 @@ def read_history(folder: Path, config: Config) -> History:
         raise InputError(f"{path}: damaged, or without a validation ({error})") from None
     if not validations:
         raise InputError(f"{path}: has no validation; train until there is one, `training.validate_every` steps")
+    for point in validations:
+        check_finite(point, path)
     return History(validations, stages, seconds, mean_rate(rates), lower_is_better(metric))
+
+
+def check_finite(point: Point, path: Path) -> None:
+    for name, score in point.scores.items():
+        if not math.isfinite(score):
+            raise InputError(f"{path}: {name} of step {point.step} is {score}; leave out that run, or that metric")
 
 
 def mean_rate(rates: list[float]) -> float:
@@ -205,4 +214,16 @@ class Results:
         return dataclasses.asdict(self)
 
     def json(self) -> str:
+        """An InputError names the first number that is not finite, which JSON does not have."""
+        for place in not_finite(self.plain(), "the results"):
+            raise InputError(f"{place} is not a finite number; leave out that run, or that metric")
         return json.dumps(self.plain(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def not_finite(value: Any, place: str) -> Iterator[str]:
+    """Where in plain values there is a NaN or an infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield place
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        yield from not_finite(entry, f"{place}, {key}")

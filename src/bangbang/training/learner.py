@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from bangbang import memory
+from bangbang.config import Config
 from bangbang.contracts import Batch, Diagnostics, Model, Objective, RewardInputs
 from bangbang.data import Split, batches
 from bangbang.errors import InputError
@@ -31,6 +33,16 @@ class BatchStream:
             self.epoch = epoch
             self.order = batches(self.split, self.config.batch_size, self.config.seed, epoch, self.rank, self.world)
         return Batch(*(tensor.to(self.device) for tensor in self.split.batch(self.order[place])))
+
+
+def check_memory(examples: int, config: Config) -> None:
+    """An InputError if the targets of a step, B·J·T tokens, cannot fit into the machine."""
+    together, length = min(examples, config.training.batch_size), config.data.max_target_length
+    for leg in config.legs:
+        samples = getattr(leg.objective, "samples", 1)  # guests' objectives may have none
+        what = f"objective.samples = {samples:,} for {together:,} examples a step"
+        needed = together * samples * length * memory.SAMPLED_TOKEN
+        memory.require(needed, what, "lower objective.samples or training.batch_size")
 
 
 class Loss(NamedTuple):

@@ -33,7 +33,7 @@ from bangbang.training.checkpoint import Progress
 from bangbang.training.distributed import Ranks, join, launch
 from bangbang.training.evaluation import decode_split
 from bangbang.training.journal import Journal, ShownExample
-from bangbang.training.learner import BatchStream, Learner, run_reward
+from bangbang.training.learner import BatchStream, Learner, check_memory, run_reward
 from bangbang.training.monitor import Interval, Monitor
 from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm, learning_rate
 from bangbang.training.resumption import BUDGET, resume
@@ -126,6 +126,7 @@ class Trainer:
             accelerator.num_processes,
             accelerator.device,
         )
+        check_memory(self.stream.split.examples, self.config)
         torch.manual_seed(seed_for(self.config.training.seed, "weights"))
         self.model = run.build_model()
         self.model.prepare(self.stream.split)
