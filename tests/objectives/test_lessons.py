@@ -11,12 +11,13 @@ from bangbang.objectives import Rules, Sampling, spg, token_losses
 from bangbang.objectives.lessons import left_over_chances
 from bangbang.objectives.settings import BangBang
 from bangbang.rewards import RougeN
-from bangbang.symbols import PAD, UNK
+from bangbang.symbols import EOS, PAD, UNK
 from tests.objectives.test_exact import REWARD, SHORT, STANDARD_ERRORS, TWO, Y, estimate, exact_gradient, references
 from tests.objectives.test_limits import REFERENCES, generator, loss_and_gradients, model_and_decoder
-from tests.oracles.enumeration import TIME, PrefixModel, gradient, prefixes, q_step
+from tests.oracles.enumeration import TIME, A, PrefixModel, gradient, prefixes, q_step
 
 P_DROP = 0.4
+UNKNOWN = ((A, UNK, EOS),)  # after A, all tokens but </s> are as good
 PLAIN = Sampling(P_DROP, weight_by_reward=False)
 ALL = PLAIN._replace(positions="all")
 BOTH = ALL._replace(exact_ties=True)
@@ -47,7 +48,7 @@ def test_every_position_teaches_what_the_driven_ones_do(weight: float) -> None:
     [ALL, ALL._replace(rules=Rules(3.0)), PLAIN._replace(exact_ties=True), BOTH, BOTH._replace(samples=2)],
     ids=["all", "all, finite W", "exact ties", "both", "both, two samples"],
 )
-@pytest.mark.parametrize("several", [Y, TWO], ids=["one reference", "two references"])
+@pytest.mark.parametrize("several", [Y, TWO, UNKNOWN], ids=["one reference", "two references", "all tie"])
 def test_monte_carlo_converges_to_the_gradient_of_the_driven_positions(settings: Sampling, several) -> None:
     model = PrefixModel()
     exact = exact_gradient(model, P_DROP, settings.rules.weight, False, several)
@@ -76,19 +77,19 @@ def test_they_vary_less() -> None:
     assert everywhere < 0.8 * driven and both < 0.9 * everywhere
 
 
-@pytest.mark.parametrize("several", [Y, TWO], ids=["one reference", "two references"])
+@pytest.mark.parametrize("several", [Y, TWO, UNKNOWN], ids=["one reference", "two references", "all tie"])
 def test_the_sets_are_those_of_the_literal_increments(several) -> None:
     """A set that cannot be listed is stood for by one of its tokens."""
     model, rows = PrefixModel(), 100
     proposal = spg(model.decoder(rows), REWARD, references(several, rows), TIME, BOTH, generator())
-    sizes = set()
+    seen = set()
     for features, tokens in zip(proposal.features, proposal.tokens.tolist(), strict=True):
         number = int((model.table == features).all(1).nonzero())
         best = {v for v, q in q_step(model, prefixes()[number], several, math.inf).items() if q.item() > 0}
         told = {v for v in tokens if v != PAD}
-        assert told == best or (len(told) == 1 and told < best and UNK in best)  # which no reference has
-        sizes.add(len(told))
-    assert {1, 2} <= sizes and proposal.sets
+        assert told <= best and len(told) == (1 if UNK in best else len(best))
+        seen.add((UNK in best, len(told)))
+    assert {(False, 1), (False, 2)} <= seen and ((True, 1) in seen) == (several is UNKNOWN)
 
 
 def test_the_loss_of_a_set_is_that_of_its_probability() -> None:

@@ -8,6 +8,7 @@ from bangbang.objectives.base import RewardedObjective as RewardedObjective
 from bangbang.objectives.base import scored_losses as scored_losses
 from bangbang.objectives.base import token_losses as token_losses
 from bangbang.objectives.choice import Rules as Rules
+from bangbang.objectives.confident_likelihood import gold as gold
 from bangbang.objectives.leave_one_out import rloo as rloo
 from bangbang.objectives.likelihood import mle as mle
 from bangbang.objectives.policy_gradients import Sampling as Sampling
@@ -17,6 +18,7 @@ from bangbang.objectives.sampler import Sample as Sample
 from bangbang.objectives.sampler import draw as draw
 from bangbang.objectives.self_critical import scst as scst
 from bangbang.objectives.settings import BangBang as BangBang
+from bangbang.objectives.settings import Gold as Gold
 from bangbang.objectives.settings import Mle as Mle
 from bangbang.objectives.settings import ObjectiveSettings as ObjectiveSettings
 from bangbang.objectives.settings import Pg as Pg

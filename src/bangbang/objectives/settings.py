@@ -66,6 +66,22 @@ class Mle(ObjectiveSettings):
 
 
 @dataclass(frozen=True)
+class Gold(ObjectiveSettings):
+    """GOLD: the target is the reference, each token weighed by the model's own probability of it."""
+
+    gamma: float = 1.0
+    """γ of the weight p(y_t)^γ; 0 is maximum likelihood."""
+
+    def __post_init__(self) -> None:
+        self.require(gamma=(0 <= self.gamma < math.inf, "at least 0 and finite"))
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.confident_likelihood import ConfidentLikelihood
+
+        return ConfidentLikelihood(self, max_length)
+
+
+@dataclass(frozen=True)
 class Raml(ObjectiveSettings):
     """Reward-augmented maximum likelihood: targets drawn around the reference, the model left out."""
 
@@ -271,4 +287,5 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "bbspg": BangBang,
     "rloo": Rloo,
     "scst": Scst,
+    "gold": Gold,
 }
