@@ -12,7 +12,7 @@ import pytest
 
 from bangbang import memory
 from bangbang.cli import data as data_verb
-from bangbang.cli.main import main
+from bangbang.cli.main import VERBS, main
 from bangbang.reporting.results import not_finite
 
 DEFECT = "bangbang: this is a defect of bangbang: KeyError: 'two lines'; please report it with what `--debug` prints\n"
@@ -121,7 +121,7 @@ def test_a_full_disk_is_one_line_and_exit_code_2(words: str) -> None:
         (["evaluate", "RUN", "--samples", "-1"], "--samples: must be at least 0"),
         (["evaluate", "RUN", "--seed", "-1"], "--seed: must be at least 0"),
         (["explain", "RUN", "--seed", "9" * 30], "--seed: must be at least 0 and at most"),
-        (["explain", "RUN", "--example", "0"], "--example: must be at least 1"),
+        (["explain", "RUN", "--example", "-1"], "--example: must be at least 0"),
         (["explain", "RUN", "--targets", "--samples", "9" * 15], "samples needs at least"),
         (["compare", "RUN", "RUN", "--limit", "-5"], "--limit: must be at least 0"),
         (["compare", "RUN", "RUN", "--moved", "-5"], "--moved: must be at least 0"),
@@ -195,3 +195,62 @@ def test_a_score_that_is_no_number_is_one_line_of_a_report(
 def test_what_json_does_not_have_is_named() -> None:
     value = {"rows": [{"score": 1.0}, {"score": float("nan")}], "best": float("inf"), "none": None}
     assert list(not_finite(value, "it")) == ["it, rows, 1, score", "it, best"]
+
+
+ASCII = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+
+
+@pytest.fixture(scope="module")
+def accented(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of parallel texts, and its name, that ASCII cannot write."""
+    folder = tmp_path_factory.mktemp("é") / "größe"
+    folder.mkdir()
+    for split in ("train", "valid", "test"):
+        (folder / f"{split}.src").write_text("".join(f"ein schönes Maß → {n}\n" for n in range(30)), "utf-8")
+        (folder / f"{split}.tgt").write_text("".join(f"schön → {n}\n" for n in range(30)), "utf-8")
+    return folder
+
+
+def test_what_ascii_lacks_is_escaped(accented: Path, tiny_run: Path) -> None:
+    ended = shell(
+        'bangbang data "$1" --out "$1/made" --show 1 && bangbang plugins objectives bbspg && '
+        'bangbang compare "$1/test.src" "$1/test.src" --references "$1/test.tgt" && '
+        'bangbang score "$1/test.src" "$1/test.tgt" && bangbang evaluate "$2" --limit 3 && bangbang explain "$2" && '
+        'bangbang report "$2" --label "é→" --out "$1/report" && '
+        'bangbang reproduce headlines --corpus "$1" --out "$1/runs" --dry-run',
+        accented,
+        tiny_run,
+        **ASCII,
+    )
+    assert ended.returncode == 0, ended.stderr.decode()
+    assert b"sch\\xf6nes Ma\\xdf \\u2192 0" in ended.stdout and ended.stdout.isascii()
+
+
+def test_a_name_that_is_not_utf8_is_one_line(accented: Path) -> None:
+    ended = shell('bangbang data "$1" --out "$1/other"', accented, **ASCII, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert ended.returncode == 2 and "LC_ALL=C.UTF-8" in one_line(ended.stderr)
+
+
+def test_what_programs_read_is_utf8_whatever_the_locale(accented: Path, tiny_run: Path) -> None:
+    made = shell('bangbang data "$1" --out "$1/made" --show 1 --json', accented, **ASCII)
+    assert json.loads(made.stdout.decode("utf-8"))["examples"][0]["source"] == "ein schönes Maß → 0"
+    read = 'echo "größe é" | bangbang generate "$1" --json --unknown'
+    assert shell(read, tiny_run, **ASCII).stdout == shell(read, tiny_run, PYTHONUTF8="1").stdout != b""
+    said = "from bangbang.cli.streams import write_utf8; write_utf8(); print('größe')"
+    printed = shell('"$PYTHON" -c "$1"', said, **ASCII)
+    assert printed.stdout == "größe\n".encode()
+
+
+ODD = {"TERM": "dumb", "COLUMNS": "20", "HOME": ""}
+
+
+def test_every_help_works_on_an_odd_terminal() -> None:
+    loop = f"for verb in {' '.join(VERBS)}; do bangbang $verb --help || exit 1; done; bangbang --help"
+    ended = shell(loop, **ODD)
+    assert ended.returncode == 0 and not ended.stderr and ended.stdout.count(b"\nexamples:\n") == len(VERBS) + 1
+
+
+def test_verbs_work_on_an_odd_terminal(tiny_run: Path, tiny_corpus: Path, tmp_path: Path) -> None:
+    line = 'bangbang plugins && bangbang data "$1" --out "$2" --show 1 && bangbang evaluate "$3" --limit 3'
+    ended = shell(line, tiny_corpus, tmp_path / "made", tiny_run, **ODD)
+    assert ended.returncode == 0 and b"output" in ended.stdout and b"\x1b" not in ended.stdout, ended.stderr.decode()

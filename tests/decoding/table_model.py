@@ -16,6 +16,10 @@ class TableState(TensorState):
 class TableHead(nn.Module):
     """A head whose features already are the logits."""
 
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
     def logits(self, features: Tensor) -> Tensor:
         return features.clone()
 
@@ -29,7 +33,7 @@ class TableModel(nn.Module):
 
     def __init__(self, tables: Tensor) -> None:
         super().__init__()
-        self.tables, self.head = tables, TableHead()  # [inputs, V, V]
+        self.tables, self.head = tables, TableHead(tables.shape[-1])  # [inputs, V, V]
 
     def encode(self, source: Tensor, source_length: Tensor) -> TableState:
         return TableState(source[:, 0])

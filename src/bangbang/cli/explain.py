@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", metavar="RUN", type=Path)
     parser.add_argument("source", metavar="SOURCE", nargs="?", help="the input text (with --reference)")
     parser.add_argument("--reference", metavar="TEXT", help="the output text that SOURCE should have")
-    parser.add_argument("--example", type=whole(1), metavar="N", help="without SOURCE: this validation example (1)")
+    parser.add_argument("--example", type=whole(), metavar="N", help="without SOURCE: this validation example (1)")
     parser.add_argument("--checkpoint", default="best", metavar="C", help="best (default), last, or a step number")
     parser.add_argument(
         "--cache", type=Path, metavar="FOLDER", help="where to make the run's corpus again, if it is gone"

@@ -130,6 +130,8 @@ def exit_code(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):  # the reader (head, less) has gone: not an error
         streams.abandon_output()
         return 0
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":  # bytes that were no text
+        return fail(f"{error.object[:80]!a}: a name that is not UTF-8 in this locale; rename it, or set LC_ALL=C.UTF-8")
     if is_lack_of_memory(error):
         return fail(f"not enough memory ({error or 'Python has none left'}); ask for less at once, or use less data")
     if isinstance(error, OSError):  # a full disk, a folder that is not there or may not be written
