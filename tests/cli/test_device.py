@@ -1,6 +1,7 @@
 """Every verb that decodes does so on the machine's accelerator, where there is one, and finds what the CPU finds."""
 
 import io
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -58,7 +59,8 @@ def written(command: str, options: list[str], run: Path, image: Path, capsys: py
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
         assert main([command.partition(",")[0], *words]) == 0
-    return capsys.readouterr().out
+    # on CPUs products of few rows go another way than elsewhere, and round otherwise
+    return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.3f}", capsys.readouterr().out)
 
 
 def check(
