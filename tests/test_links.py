@@ -83,7 +83,7 @@ def pairs(path: Path) -> Path:
 def stranger(tiny_run: Path, work: Path) -> Path:
     """A stranger's run folder, as it lies in the working folder. It names a corpus and a cache within itself."""
     run = work / "theirs"
-    shutil.copytree(tiny_run, run)
+    shutil.copytree(tiny_run, run, ignore=shutil.ignore_patterns("test.json"))  # another test may have kept one
     corpus = pairs(run / "pairs.jsonl").relative_to(work)
     text = TINY_CONFIG.format(corpus=corpus, cache="theirs/cache", steps=1)
     (run / "config.toml").write_text(text)
@@ -134,7 +134,7 @@ def test_a_run_that_is_read_makes_nothing_by_its_own_word(
     tiny_run: Path, tiny_corpus: Path, work: Path, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = work / "theirs"
-    shutil.copytree(tiny_run, run)
+    shutil.copytree(tiny_run, run, ignore=shutil.ignore_patterns("test.json"))  # another test may have kept one
     facts = json.loads((run / "corpus.json").read_text())
     (run / "corpus.json").write_text(json.dumps({**facts, "folder": "gone"}))
     text = (run / "config.toml").read_text()
@@ -209,7 +209,7 @@ def test_no_place_in_a_run_is_followed(work: Path, outside: Path, tiny_corpus: P
 
 
 def test_no_place_in_a_report_is_followed(tiny_run: Path, work: Path, outside: Path) -> None:
-    shutil.copytree(tiny_run, "run")
+    shutil.copytree(tiny_run, "run", ignore=shutil.ignore_patterns("test.json"))
 
     def make() -> int:
         return main(["report", "run", "--out", "report"])
