@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Head, Rollout
-from bangbang.objectives.choice import Choice, Rules, choose
+from bangbang.objectives.choice import Choice, Rules, choose, choose_alone
 from bangbang.objectives.lessons import Lessons, taught
 from bangbang.rewards import PlainState, RewardState, adapted
 from bangbang.symbols import BOS, EOS, PAD
@@ -102,12 +102,18 @@ def draw(
     rows = torch.arange(len(driven), device=driven.device)  # [R] the row of the sample that each of the rollout's is
     alive, last = torch.ones_like(rows, dtype=torch.bool), torch.full_like(rows, BOS)
     trace, reward = SampleRecord(driven, with_earned), adapted(reward)
+    # where the model chooses by itself, the increments, which cost the most, would not be looked at
+    alone = rules.weight == 0 and rules.plain and lessons is None
     for t in range(driven.shape[1]):
-        features, increments = rollout.step(last), reward.increments()
-        order = None if references is None else places_in(references, increments.tokens)
+        features = rollout.step(last)
         ending = None if ends is None else alive & (ends == t + 1)
         choosing = alive if ending is None else alive & ~ending
-        choice = choose(head, features, increments, choosing, driven[:, t], uniform[:, t], rules, order)
+        if alone:
+            choice = choose_alone(head, features, choosing, uniform[:, t])
+        else:
+            increments = reward.increments()
+            order = None if references is None else places_in(references, increments.tokens)
+            choice = choose(head, features, increments, choosing, driven[:, t], uniform[:, t], rules, order)
         if ending is not None:
             choice = choice._replace(tokens=choice.tokens.masked_fill(ending, EOS))
         trace.add(choice, reward)
