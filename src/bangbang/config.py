@@ -50,6 +50,8 @@ class Leg(NamedTuple):
     first_step: int
     steps: int
     start: Literal["last", "best"]
+    batch_size: int
+    all_references: bool
     objective: ObjectiveSettings
     reward: RewardSettings
     optimizer: OptimizerSettings
@@ -100,11 +102,15 @@ class Config:
     def planned(self) -> list[Leg]:
         """The stages one after the other, wherever training.max_steps ends the run; one leg where there are none."""
         if not self.stages:
-            return [Leg(0, 0, self.training.max_steps, "last", self.objective, self.reward, self.optimizer)]
+            data = self.training.batch_size, self.data.all_references
+            return [Leg(0, 0, self.training.max_steps, "last", *data, self.objective, self.reward, self.optimizer)]
         legs: list[Leg] = []
         begin = 0
         for number, stage in enumerate(self.stages):
-            legs.append(Leg(number, begin, stage.steps, stage.start, *stage_tables(self, number)))
+            batch_size = stage.batch_size or self.training.batch_size
+            several = stage.references == "all" if stage.references else self.data.all_references
+            place = number, begin, stage.steps, stage.start
+            legs.append(Leg(*place, batch_size, several, *stage_tables(self, number)))
             begin += stage.steps
         return legs
 

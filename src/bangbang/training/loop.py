@@ -120,8 +120,8 @@ class Trainer:
         self.run, self.config, self.accelerator = run, run.config, accelerator
         self.valid_split, self.task = corpus.split("valid"), run.task
         self.stream = BatchStream(
-            corpus.split("train", self.config.data.all_references),
-            self.config.training,
+            corpus.split("train"),
+            self.config,
             accelerator.process_index,
             accelerator.num_processes,
             accelerator.device,
@@ -234,7 +234,7 @@ class Trainer:
         caveat = f"; {self.run.caveat}" if self.run.caveat else ""
         return (
             f"{parameters:,} parameters, {self.stream.split.examples:,} training examples, "
-            f"{self.stream.steps_per_epoch:,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
+            f"{self.stream.steps_per_epoch(self.leg):,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
             f"on {self.accelerator.device}, into {self.run.folder}{caveat}"
         )
 
@@ -275,7 +275,7 @@ class Trainer:
     def log(self, interval: Interval) -> None:
         values = interval.close(self.accelerator.device, lambda sums: self.accelerator.reduce(sums, "sum"))
         rate = learning_rate(self.progress.step - 1 - self.leg.first_step, self.leg.steps, self.leg.optimizer)
-        epoch = self.progress.step / self.stream.steps_per_epoch
+        epoch = self.stream.epochs(self.progress.step)
         self.monitor.update(self.progress, values["loss"], values["examples_per_second"])
         if self.journal:
             record = {"epoch": epoch, "seconds": self.progress.seconds, "learning_rate": rate, **values}
