@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -48,9 +49,9 @@ class ObjectiveSettings(KindSettings):
         others = (field for field in dataclasses.fields(self) if field.name not in self.papers_choices)
         return all(getattr(self, field.name) == field.default for field in others)
 
+    @abstractmethod
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         """The method; `reward` makes the [reward] table's reward when it is called."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
