@@ -16,6 +16,7 @@ from bangbang.objectives.policy_gradients import spg as spg
 from bangbang.objectives.reward_augmented import raml as raml
 from bangbang.objectives.sampler import Sample as Sample
 from bangbang.objectives.sampler import draw as draw
+from bangbang.objectives.scheduled_likelihood import scheduled_sampling as scheduled_sampling
 from bangbang.objectives.self_critical import scst as scst
 from bangbang.objectives.settings import BangBang as BangBang
 from bangbang.objectives.settings import Gold as Gold
@@ -24,5 +25,6 @@ from bangbang.objectives.settings import ObjectiveSettings as ObjectiveSettings
 from bangbang.objectives.settings import Pg as Pg
 from bangbang.objectives.settings import Raml as Raml
 from bangbang.objectives.settings import Rloo as Rloo
+from bangbang.objectives.settings import ScheduledSampling as ScheduledSampling
 from bangbang.objectives.settings import Scst as Scst
 from bangbang.objectives.settings import Spg as Spg
