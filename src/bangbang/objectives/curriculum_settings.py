@@ -49,3 +49,39 @@ class ScheduledSampling(ObjectiveSettings):
         from bangbang.objectives.scheduled_likelihood import ScheduledLikelihood
 
         return ScheduledLikelihood(self, max_length)
+
+
+@dataclass(frozen=True)
+class Mixer(ObjectiveSettings):
+    """MIXER: maximum likelihood of the reference's first tokens, policy gradient of what the model adds to them."""
+
+    samples: int = 5
+    """J, targets drawn for each example."""
+    delay: int = 0
+    """Maximum likelihood alone for so many steps first."""
+    every: int = 1_000
+    """Steps between two growths of the sampled part."""
+    grow: int = 2
+    """Tokens by which it grows, at first when the delay is over; at last it is the whole sequence."""
+
+    def __post_init__(self) -> None:
+        self.require(
+            samples=(self.samples >= 2, "at least 2"),
+            delay=(self.delay >= 0, "at least 0"),
+            every=(self.every >= 1, "at least 1"),
+            grow=(self.grow >= 1, "at least 1"),
+        )
+
+    @property
+    def is_rewarded(self) -> bool:
+        return True
+
+    def suffix_at(self, step: int) -> int:
+        """Δ, the reference's last tokens in whose place the model's own come."""
+        since = step - self.delay
+        return 0 if since < 0 else self.grow * (1 + since // self.every)
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.mixed_incremental import MixedIncremental
+
+        return MixedIncremental(self, reward(), max_length)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from bangbang.objectives.curriculum_settings import Mixer as Mixer
 from bangbang.objectives.curriculum_settings import ScheduledSampling as ScheduledSampling
 from bangbang.objectives.method_settings import Normalizer, linear_rise
 from bangbang.objectives.method_settings import ObjectiveSettings as ObjectiveSettings
@@ -246,4 +247,5 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "scst": Scst,
     "gold": Gold,
     "scheduled-sampling": ScheduledSampling,
+    "mixer": Mixer,
 }
