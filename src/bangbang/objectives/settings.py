@@ -1,56 +1,18 @@
 """The settings of each training method, and how it is built. Nothing here imports torch."""
 
-import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bangbang.settings import KindSettings
+from bangbang.objectives.curriculum_settings import Mixer as Mixer
+from bangbang.objectives.curriculum_settings import ScheduledSampling as ScheduledSampling
+from bangbang.objectives.method_settings import Normalizer, linear_rise
+from bangbang.objectives.method_settings import ObjectiveSettings as ObjectiveSettings
 
 if TYPE_CHECKING:
     from bangbang.contracts import Objective
     from bangbang.rewards import Reward
-
-Normalizer = Literal["positions", "sequences", "constant"]
-
-
-@dataclass(frozen=True)
-class ObjectiveSettings(KindSettings):
-    """What is trained on: how a target is proposed, and how much it counts."""
-
-    group: ClassVar[str] = "objectives"
-    table: ClassVar[str] = "objective"
-    papers_choices: ClassVar[frozenset[str] | None] = None
-    """The settings that the paper varies; None for a method that the paper does not have."""
-    family: ClassVar[str] = ""
-    """Methods of one family are one contestant in a report: validation picks the row that stands for them."""
-
-    normalizer: Normalizer = "positions"
-    """What the sum of the losses is divided by: the positions in the loss, the sequences, or a constant, which is the
-    sequences times data.max_target_length. The number of positions is random where targets are sampled."""
-
-    @property
-    def is_rewarded(self) -> bool:
-        """Whether the [reward] table matters."""
-        return False
-
-    @property
-    def label(self) -> str:
-        """How reports name it."""
-        return self.kind.upper()
-
-    @property
-    def is_the_papers(self) -> bool:
-        """Whether the paper has this very method, whatever it chooses among its own choices."""
-        if self.papers_choices is None:
-            return False
-        others = (field for field in dataclasses.fields(self) if field.name not in self.papers_choices)
-        return all(getattr(self, field.name) == field.default for field in others)
-
-    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
-        """The method; `reward` makes the [reward] table's reward when it is called."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -267,11 +229,7 @@ class BangBang(SoftmaxSettings):
 
     def p_drop_at(self, step: int) -> float:
         """0 for `p_drop_delay` steps, then linearly up to p_drop over `p_drop_rise` steps."""
-        since = step - self.p_drop_delay
-        if since < 0:
-            return 0.0
-        share = min(1.0, since / self.p_drop_rise) if self.p_drop_rise else 1.0
-        return self.p_drop * share
+        return self.p_drop * linear_rise(step, self.p_drop_delay, self.p_drop_rise)
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.policy_gradients import BangBangPolicyGradient
@@ -288,4 +246,6 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "rloo": Rloo,
     "scst": Scst,
     "gold": Gold,
+    "scheduled-sampling": ScheduledSampling,
+    "mixer": Mixer,
 }
