@@ -12,14 +12,15 @@ far they come included.
 Shapes: B examples, J samples of each, T time.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Decoder, Proposal
-from bangbang.objectives.base import RewardedObjective
+from bangbang.contracts import Batch, Decoder, Model, Proposal
+from bangbang.objectives.base import rewarded_references
 from bangbang.objectives.policy_gradients import diagnose, model_samples, others_baseline, propose_sampled
+from bangbang.objectives.regularization import RegularizedObjective
 from bangbang.objectives.sampler import Sample
 from bangbang.objectives.settings import Rloo
 from bangbang.rewards import Reward
@@ -59,13 +60,11 @@ def rloo(
     return propose_sampled(rollout, sample, counted, advantages, diagnose(sample, references, 0.0))
 
 
-class LeaveOneOut(RewardedObjective):
+class LeaveOneOut(RegularizedObjective):
     settings: Rloo
 
-    def __init__(self, settings: Rloo, reward: Reward, max_length: int) -> None:
-        super().__init__(settings, max_length)
-        self.reward = reward
-
-    def targets(self, decoder: Decoder, references: Tensor, step: int, generator: torch.Generator) -> Proposal:
+    def rewarded(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
+        decoder, references = model.begin(batch.source, batch.source_length), rewarded_references(batch)
         drawn = self.settings.samples, self.settings.credit
-        return rloo(decoder, self.reward, references, self.max_length, *drawn, generator)
+        proposal = rloo(decoder, self.reward, references, self.max_length, *drawn, generator)
+        return self.regularized(proposal, decoder, batch)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Batch, Decoder, Model, Proposal
-from bangbang.objectives.base import RewardedObjective, rewarded_references
+from bangbang.objectives.base import rewarded_references
 from bangbang.objectives.policy_gradients import diagnose, model_samples, propose_sampled
+from bangbang.objectives.regularization import RegularizedObjective
 from bangbang.objectives.settings import Scst
 from bangbang.rewards import Reward, adapted
 
@@ -44,15 +45,12 @@ def scst(
     return propose_sampled(rollout, sample, counted, advantages, diagnose(sample, references, 0.0))
 
 
-class SelfCritical(RewardedObjective):
+class SelfCritical(RegularizedObjective):
     settings: Scst
-
-    def __init__(self, settings: Scst, reward: Reward, max_length: int) -> None:
-        super().__init__(settings, max_length)
-        self.reward = reward
 
     def rewarded(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
         greedy = model.greedy(batch.source, batch.source_length, self.max_length)
         decoder, references = model.begin(batch.source, batch.source_length), rewarded_references(batch)
         samples = self.settings.samples
-        return scst(decoder, self.reward, references, greedy, self.max_length, samples, generator)
+        proposal = scst(decoder, self.reward, references, greedy, self.max_length, samples, generator)
+        return self.regularized(proposal, decoder, batch)

@@ -138,21 +138,37 @@ class Pg(SampledSettings):
 
 
 @dataclass(frozen=True)
-class Rloo(ObjectiveSettings):
-    """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
+class RegularizedSettings(ObjectiveSettings):
+    """A policy gradient that can be held near the references, so that texts stay readable."""
 
     normalizer: Normalizer = "constant"
+    likelihood: float = 0.0
+    """λ, the share of maximum likelihood on the references: (1 - λ) of the loss is the policy gradient's."""
+
+    def __post_init__(self) -> None:
+        self.require(likelihood=(0 <= self.likelihood < 1, "at least 0 and below 1"))
+
+    @property
+    def is_rewarded(self) -> bool:
+        return True
+
+    @property
+    def label(self) -> str:
+        return self.kind.upper() + (f" + MLE {self.likelihood:g}" if self.likelihood else "")
+
+
+@dataclass(frozen=True)
+class Rloo(RegularizedSettings):
+    """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
+
     samples: int = 5
     """J, targets drawn for each example."""
     credit: Literal["sequence", "token"] = "sequence"
     """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(samples=(self.samples >= 2, "at least 2"))
-
-    @property
-    def is_rewarded(self) -> bool:
-        return True
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.leave_one_out import LeaveOneOut
@@ -161,19 +177,15 @@ class Rloo(ObjectiveSettings):
 
 
 @dataclass(frozen=True)
-class Scst(ObjectiveSettings):
+class Scst(RegularizedSettings):
     """Self-critical training: targets sampled from the model, weighed against what it would write greedily."""
 
-    normalizer: Normalizer = "constant"
     samples: int = 1
     """J, targets drawn for each example."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(samples=(self.samples >= 1, "at least 1"))
-
-    @property
-    def is_rewarded(self) -> bool:
-        return True
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.self_critical import SelfCritical
