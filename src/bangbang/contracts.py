@@ -379,6 +379,15 @@ class Objective(Protocol):
         ...
 
 
+@runtime_checkable
+class AnchoredObjective(Objective, Protocol):
+    """A method that compares the model with what it was when the stage began. Its settings say so: `needs_start`."""
+
+    def begin_stage(self, start: Model[Any]) -> None:
+        """Takes a frozen copy of the model at the stage's start, in eval mode, before the first step of a sitting."""
+        ...
+
+
 # tasks
 
 

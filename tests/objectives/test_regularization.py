@@ -1,6 +1,8 @@
-"""A policy gradient with a share of likelihood is the exact convex combination of the two."""
+"""A share of likelihood is an exact convex combination; the divergence from the start is that of all sequences."""
 
 import dataclasses
+import math
+from itertools import product
 
 import pytest
 import torch
@@ -10,11 +12,17 @@ from bangbang.contracts import Batch, Proposal
 from bangbang.errors import InputError
 from bangbang.models import AttentionGru
 from bangbang.models.settings import AttentionGruSettings
+from bangbang.objectives import rloo, scst, token_losses
+from bangbang.objectives.policy_gradients import model_samples
+from bangbang.objectives.regularization import Anchor
 from bangbang.objectives.settings import Mle, ObjectiveSettings, Rloo, Scst
 from bangbang.rewards import RougeN
 from bangbang.symbols import PAD
 from bangbang.training.learner import Learner
+from tests.objectives.test_exact import REWARD, STANDARD_ERRORS, Y, references
 from tests.objectives.test_limits import REFERENCES, Constant, generator
+from tests.objectives.test_rloo import policy_gradient
+from tests.oracles.enumeration import TIME, PrefixModel, Tokens, gradient, sequences
 
 LENGTH = 6
 KINDS = pytest.mark.parametrize(
@@ -95,6 +103,97 @@ def test_the_samples_are_those_without_it_also_with_dropout() -> None:
     assert mixed.diagnostics == alone.diagnostics and mixed.divisor == alone.divisor == 4 * 2 * LENGTH
 
 
+# the divergence from the start
+
+
+def divergence(model: PrefixModel, start: PrefixModel) -> Tensor:
+    """KL(p || p_0) = Σ_z p(z) (log p(z) - log p_0(z))"""
+    terms = [(model.sequence_log_p(z), start.sequence_log_p(z).detach()) for z in sequences()]
+    return torch.stack([log_p.exp() * (log_p - log_q) for log_p, log_q in terms]).sum()
+
+
+def still_diverges(model: PrefixModel, start: PrefixModel, z: Tokens) -> list[float]:
+    """K_t of each token, and 0 for what is not there."""
+    ratios = [(model.log_p(z[:t])[v] - start.log_p(z[:t])[v]).item() for t, v in enumerate(z)]
+    return [sum(ratios[t:]) for t in range(TIME)]
+
+
+def test_what_still_diverges_less_that_of_another_sample_has_its_gradient() -> None:
+    """Σ_{z,z'} p(z) p(z') Σ_t (K_t - K'_t) ∂log p(z_t | z_{1:t-1}) = ∂KL."""
+    model, start = PrefixModel(), PrefixModel(seed=5)
+    p = {z: model.sequence_log_p(z).exp().item() for z in sequences()}
+    left = {z: still_diverges(model, start, z) for z in p}
+    mean = [sum(p[z] * left[z][t] for z in p) for t in range(TIME)]
+    terms = [p[z] * (left[z][t] - mean[t]) * model.log_p(z[:t])[v] for z in p for t, v in enumerate(z)]
+    torch.testing.assert_close(gradient(torch.stack(terms).sum(), model), gradient(divergence(model, start), model))
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_weights_are_advantages_less_what_still_diverges(samples: int) -> None:
+    model, start, rows = PrefixModel(), PrefixModel(seed=5), 6
+    batch, greedy = references(Y, rows), torch.tensor([[4, 2]]).expand(rows, 2)
+    anchor = Anchor(start.decoder(rows), samples, 0.3)
+    free = scst(model.decoder(rows), REWARD, batch, greedy, TIME, samples, generator())
+    tied = scst(model.decoder(rows), REWARD, batch, greedy, TIME, samples, generator(), anchor)
+    _, sample = model_samples(model.decoder(rows), REWARD, batch, TIME, samples, generator())
+    drawn = [tuple(v for v in z if v != PAD) for z in sample.tokens.tolist()]
+    left = [still_diverges(model, start, z) for z in drawn]
+    counted = [(t, row) for t, row in product(range(TIME), range(rows * samples)) if t < len(drawn[row])]
+    advantages = dict(zip([place for place in counted if weight_of(place, sample)], free.coefficients, strict=True))
+    for (t, row), weight in zip(counted, tied.coefficients.tolist(), strict=True):
+        others = [left[k][t] for k in range(rows * samples) if k // samples == row // samples and k != row]
+        baseline = sum(others) / len(others) if others else 0.0
+        expected = float(advantages.get((t, row), 0.0)) - 0.3 * (left[row][t] - baseline)
+        assert weight == pytest.approx(expected, abs=1e-6)
+    assert tied.tokens.tolist() == [drawn[row][t] for t, row in counted] and tied.diagnostics == free.diagnostics
+
+
+def weight_of(place: tuple[int, int], sample) -> bool:
+    """Whether a token of a sample counts by reward, where the greedy output is the first word alone."""
+    state = REWARD.start(references(Y, 1))
+    for token in (4, 2):
+        state.advance(torch.tensor([token]))
+    return bool(sample.shares[place[1]] != state.loss_weight().float())
+
+
+def test_its_mean_is_the_gradient_of_reward_less_divergence() -> None:
+    model, start, weight, samples = PrefixModel(), PrefixModel(seed=5), 0.5, 4
+    rows = 400 // samples
+
+    def estimate(seed: int) -> Tensor:
+        noise, anchor = torch.Generator().manual_seed(seed), Anchor(start.decoder(rows), samples, weight)
+        given = model.decoder(rows), REWARD, references(Y, rows), TIME, samples, "token", noise, anchor
+        return gradient(token_losses(model.head, rloo(*given)).sum() / (rows * samples), model)
+
+    drawn = torch.stack([estimate(seed) for seed in range(25)])
+    exact = policy_gradient(model) + weight * gradient(divergence(model, start), model)
+    bound = STANDARD_ERRORS * drawn.std(0) / math.sqrt(len(drawn)) + 1e-7
+    assert ((drawn.mean(0) - exact).abs() <= bound).all()
+    assert bound.norm() < 0.6 * exact.norm()
+    assert not ((drawn.mean(0) - policy_gradient(model)).abs() <= bound).all()
+
+
+def test_at_its_start_there_is_nothing_to_hold() -> None:
+    model, batch = new_model(dropout=0.0)
+    objective = Rloo(samples=2, kl=10.0).build(lambda: Constant(), LENGTH)
+    objective.begin_stage(new_model(dropout=0.5)[0].eval().requires_grad_(False))
+    proposal = objective.propose(model.train(), batch, 0, generator())
+    assert len(proposal.tokens) == proposal.diagnostics.sample_tokens
+    torch.testing.assert_close(proposal.coefficients, torch.zeros_like(proposal.coefficients), atol=1e-4, rtol=0)
+
+
+def test_without_a_start_it_says_so() -> None:
+    model, batch = new_model(dropout=0.0)
+    with pytest.raises(InputError, match="call begin_stage first"):
+        Rloo(kl=0.1).build(lambda: RougeN(3), LENGTH).propose(model, batch, 0, generator())
+
+
+@pytest.mark.parametrize("weight", [-0.1, math.inf, math.nan])
+def test_weights_that_are_none_are_refused(weight: float) -> None:
+    with pytest.raises(InputError, match=r"objective\.kl must be at least 0 and finite, not"):
+        Scst(kl=weight)
+
+
 @pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])
 def test_shares_that_are_none_are_refused(share: float) -> None:
     with pytest.raises(InputError, match=r"objective\.likelihood must be at least 0 and below 1, not"):
@@ -102,4 +201,5 @@ def test_shares_that_are_none_are_refused(share: float) -> None:
 
 
 def test_reports_name_it() -> None:
-    assert Rloo(likelihood=0.1).label == "RLOO + MLE 0.1" and Scst(likelihood=0.25).label == "SCST + MLE 0.25"
+    assert Rloo(likelihood=0.1).label == "RLOO + MLE 0.1" and Scst(likelihood=0.25, kl=0.02).label.endswith("+ KL 0.02")
+    assert Rloo(kl=0.1).needs_start and not Rloo(likelihood=0.1).needs_start

@@ -49,6 +49,14 @@ def others_baseline(values: Tensor, samples: int) -> Tensor:
     return (each - (each.sum(1, keepdim=True) - each) / (samples - 1)).flatten()
 
 
+def less_others(values: Tensor, samples: int) -> Tensor:
+    """`others_baseline` of each column [B·J, T]; exactly 0 where an example's samples are equal, whatever rounding."""
+    columns = values.view(-1, samples, values.shape[1]).transpose(1, 2)  # [B, T, J]
+    advantages = others_baseline(columns.flatten(), samples).view_as(columns)
+    equal = (columns == columns[:, :, :1]).all(2, keepdim=True)
+    return advantages.masked_fill(equal, 0).transpose(1, 2).reshape(values.shape)
+
+
 def loss_weights(shares: Tensor, settings: Sampling) -> Tensor:
     """The weight of each sample's log-likelihood [B·J]: R(z | y) between 0 and 1, without its baseline, or 1."""
     if not settings.weight_by_reward:

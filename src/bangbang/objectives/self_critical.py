@@ -10,8 +10,8 @@ from torch import Tensor
 
 from bangbang.contracts import Batch, Decoder, Model, Proposal
 from bangbang.objectives.base import rewarded_references
-from bangbang.objectives.policy_gradients import diagnose, model_samples, propose_sampled
-from bangbang.objectives.regularization import RegularizedObjective
+from bangbang.objectives.policy_gradients import diagnose, model_samples
+from bangbang.objectives.regularization import Anchor, RegularizedObjective, propose_weighed
 from bangbang.objectives.settings import Scst
 from bangbang.rewards import Reward, adapted
 
@@ -33,6 +33,7 @@ def scst(
     max_length: int,
     samples: int,
     generator: torch.Generator,
+    anchor: Anchor | None = None,
 ) -> Proposal:
     """-Σ_j (R(z_j) - R(ẑ)) Σ_t ∂/∂θ log p(z_{j,t} | x, z_{j,1:t-1}), z_j ~ p(z | x), ẑ = `greedy` [B, T].
 
@@ -41,8 +42,8 @@ def scst(
     rollout, sample = model_samples(decoder, reward, references, max_length, samples, generator)
     baseline = known_shares(reward, references, greedy).repeat_interleave(samples)
     advantages = (sample.shares - baseline).unsqueeze(1)  # [B·J, 1]
-    counted = sample.driven & (advantages != 0)
-    return propose_sampled(rollout, sample, counted, advantages, diagnose(sample, references, 0.0))
+    diagnostics = diagnose(sample, references, 0.0)
+    return propose_weighed(rollout, decoder.head, sample, advantages, diagnostics, anchor)
 
 
 class SelfCritical(RegularizedObjective):
@@ -51,6 +52,6 @@ class SelfCritical(RegularizedObjective):
     def rewarded(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
         greedy = model.greedy(batch.source, batch.source_length, self.max_length)
         decoder, references = model.begin(batch.source, batch.source_length), rewarded_references(batch)
-        samples = self.settings.samples
-        proposal = scst(decoder, self.reward, references, greedy, self.max_length, samples, generator)
+        drawn = self.max_length, self.settings.samples
+        proposal = scst(decoder, self.reward, references, greedy, *drawn, generator, self.anchor(batch))
         return self.regularized(proposal, decoder, batch)

@@ -48,6 +48,11 @@ class ObjectiveSettings(KindSettings):
         others = (field for field in dataclasses.fields(self) if field.name not in self.papers_choices)
         return all(getattr(self, field.name) == field.default for field in others)
 
+    @property
+    def needs_start(self) -> bool:
+        """Whether the method is an `AnchoredObjective`, which compares the model with that of its stage's start."""
+        return False
+
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         """The method; `reward` makes the [reward] table's reward when it is called."""
         raise NotImplementedError
@@ -139,22 +144,35 @@ class Pg(SampledSettings):
 
 @dataclass(frozen=True)
 class RegularizedSettings(ObjectiveSettings):
-    """A policy gradient that can be held near the references, so that texts stay readable."""
+    """A policy gradient that can be held near the references and near its start, so that texts stay readable."""
 
     normalizer: Normalizer = "constant"
+    samples: int = 1
+    """J, targets drawn for each example."""
     likelihood: float = 0.0
     """λ, the share of maximum likelihood on the references: (1 - λ) of the loss is the policy gradient's."""
 
+    kl: float = 0.0
+    """β of the penalty β·KL(p || p of the weights that the stage started from), in nats, on rewards between 0 and 1."""
+
     def __post_init__(self) -> None:
-        self.require(likelihood=(0 <= self.likelihood < 1, "at least 0 and below 1"))
+        self.require(
+            likelihood=(0 <= self.likelihood < 1, "at least 0 and below 1"),
+            kl=(0 <= self.kl < math.inf, "at least 0 and finite"),
+        )
 
     @property
     def is_rewarded(self) -> bool:
         return True
 
     @property
+    def needs_start(self) -> bool:
+        return self.kl > 0
+
+    @property
     def label(self) -> str:
-        return self.kind.upper() + (f" + MLE {self.likelihood:g}" if self.likelihood else "")
+        parts = (("MLE", self.likelihood), ("KL", self.kl))
+        return self.kind.upper() + "".join(f" + {name} {weight:g}" for name, weight in parts if weight)
 
 
 @dataclass(frozen=True)
@@ -162,7 +180,6 @@ class Rloo(RegularizedSettings):
     """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
 
     samples: int = 5
-    """J, targets drawn for each example."""
     credit: Literal["sequence", "token"] = "sequence"
     """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
 
@@ -179,9 +196,6 @@ class Rloo(RegularizedSettings):
 @dataclass(frozen=True)
 class Scst(RegularizedSettings):
     """Self-critical training: targets sampled from the model, weighed against what it would write greedily."""
-
-    samples: int = 1
-    """J, targets drawn for each example."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
