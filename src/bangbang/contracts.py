@@ -356,6 +356,8 @@ class Diagnostics(NamedTuple):
     model_tokens: int = 0  # chosen by the model alone
     entropy: float = 0.0  # Σ of the model's entropies, in nats
     measured: int = 0  # positions in the loss whose entropy was taken
+    compared: int = 0  # examples whose samples were weighed against a baseline
+    equal: int = 0  # of these, with all weights 0: the samples earned the same, and there is nothing to learn
 
 
 class Proposal(NamedTuple):

@@ -175,7 +175,7 @@ def test_its_mean_is_the_gradient_of_reward_less_divergence() -> None:
 
 def test_at_its_start_there_is_nothing_to_hold() -> None:
     model, batch = new_model(dropout=0.0)
-    objective = Rloo(samples=2, kl=10.0).build(lambda: Constant(), LENGTH)
+    objective = Rloo(samples=2, kl=10.0).build(Constant, LENGTH)
     objective.begin_stage(new_model(dropout=0.5)[0].eval().requires_grad_(False))
     proposal = objective.propose(model.train(), batch, 0, generator())
     assert len(proposal.tokens) == proposal.diagnostics.sample_tokens

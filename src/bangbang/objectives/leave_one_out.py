@@ -49,7 +49,7 @@ def rloo(
     """
     rollout, sample = model_samples(decoder, reward, references, max_length, samples, generator, credit == "token")
     advantages = less_others(to_go(sample) if credit == "token" else sample.shares.unsqueeze(1), samples)
-    diagnostics = diagnose(sample, references, 0.0)
+    diagnostics = diagnose(sample, references, 0.0, advantages)
     return propose_weighed(rollout, decoder.head, sample, advantages, diagnostics, anchor)
 
 

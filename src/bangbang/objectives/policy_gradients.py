@@ -112,7 +112,9 @@ def spg(
         lessons=settings.lessons(coins),
     )
     weights = loss_weights(sample.shares, settings).unsqueeze(1)
-    diagnostics = diagnose(sample, references, settings.rules.weight)
+    compares = settings.weight_by_reward and settings.baseline == "others"
+    advantages = less_others(sample.shares.unsqueeze(1), times) if compares else None
+    diagnostics = diagnose(sample, references, settings.rules.weight, advantages)
     if settings.positions == "driven":
         return propose_sampled(rollout, sample, sample.driven, weights, diagnostics)
     kept, counted = 1 - settings.p_drop, (sample.tokens != PAD) & (settings.p_drop < 1)
@@ -156,8 +158,17 @@ def packed(targets: Tensor) -> Tensor:
     return ordered[:, :most] if most > 1 else ordered[:, 0]
 
 
-def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
-    """What the samples are like; a reward of weight W = 0 has chosen no token, although all of them count."""
+def equal_examples(sample: Sample, advantages: Tensor, examples: int) -> int:
+    """How many of the examples have no token with an advantage [B·J, T], or [B·J, 1] for whole sequences."""
+    teaches = (sample.tokens != PAD) & (advantages != 0)
+    return examples - int(teaches.view(examples, -1).any(1).sum())
+
+
+def diagnose(sample: Sample, references: Tensor, weight: float, advantages: Tensor | None = None) -> Diagnostics:
+    """What the samples are like; a reward of weight W = 0 has chosen no token, although all of them count.
+
+    `advantages` where samples are compared with a baseline.
+    """
     written, driven = token_count(sample.tokens), int(sample.driven.sum()) if weight > 0 else 0
     return Diagnostics(
         samples=len(sample.tokens),
@@ -168,6 +179,8 @@ def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
         driven_tokens=driven,
         tied_tokens=int(sample.tied.sum()),
         model_tokens=written - driven,
+        compared=0 if advantages is None else len(references),
+        equal=0 if advantages is None else equal_examples(sample, advantages, len(references)),
     )
 
 

@@ -42,7 +42,7 @@ def scst(
     rollout, sample = model_samples(decoder, reward, references, max_length, samples, generator)
     baseline = known_shares(reward, references, greedy).repeat_interleave(samples)
     advantages = (sample.shares - baseline).unsqueeze(1)  # [B·J, 1]
-    diagnostics = diagnose(sample, references, 0.0)
+    diagnostics = diagnose(sample, references, 0.0, advantages)
     return propose_weighed(rollout, decoder.head, sample, advantages, diagnostics, anchor)
 
 

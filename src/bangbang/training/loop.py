@@ -290,7 +290,7 @@ class Trainer:
         values = interval.close(self.accelerator.device, lambda sums: self.accelerator.reduce(sums, "sum"))
         rate = learning_rate(self.progress.step - 1 - self.leg.first_step, self.leg.steps, self.leg.optimizer)
         epoch = self.progress.step / self.stream.steps_per_epoch
-        self.monitor.update(self.progress, values["loss"], values["examples_per_second"])
+        self.monitor.update(self.progress, values)
         if self.journal:
             record = {"epoch": epoch, "seconds": self.progress.seconds, "learning_rate": rate, **values}
             record["skipped"] = self.progress.skipped
