@@ -356,6 +356,8 @@ class Diagnostics(NamedTuple):
     model_tokens: int = 0  # chosen by the model alone
     entropy: float = 0.0  # Σ of the model's entropies, in nats
     measured: int = 0  # positions in the loss whose entropy was taken
+    compared: int = 0  # examples whose samples were weighed against a baseline
+    equal: int = 0  # of these, with all weights 0: the samples earned the same, and there is nothing to learn
 
 
 class Proposal(NamedTuple):
@@ -376,6 +378,15 @@ class Objective(Protocol):
 
     def propose(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
         """Targets of this step, counted from the start of its stage. All randomness is the generator's."""
+        ...
+
+
+@runtime_checkable
+class AnchoredObjective(Objective, Protocol):
+    """A method that compares the model with what it was when the stage began. Its settings say so: `needs_start`."""
+
+    def begin_stage(self, start: Model[Any]) -> None:
+        """Takes a frozen copy of the model at the stage's start, in eval mode, before the first step of a sitting."""
         ...
 
 

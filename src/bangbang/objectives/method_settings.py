@@ -48,6 +48,11 @@ class ObjectiveSettings(KindSettings):
         others = (field for field in dataclasses.fields(self) if field.name not in self.papers_choices)
         return all(getattr(self, field.name) == field.default for field in others)
 
+    @property
+    def needs_start(self) -> bool:
+        """Whether the method is an `AnchoredObjective`, which compares the model with that of its stage's start."""
+        return False
+
     @abstractmethod
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         """The method; `reward` makes the [reward] table's reward when it is called."""

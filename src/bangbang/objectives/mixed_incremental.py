@@ -16,9 +16,8 @@ from torch.nn import functional as F
 from bangbang.contracts import Batch, Decoder, Model, Proposal
 from bangbang.objectives.base import RewardedObjective, rewarded_references, token_count
 from bangbang.objectives.curriculum_settings import Mixer
-from bangbang.objectives.leave_one_out import less_others
 from bangbang.objectives.likelihood import mle
-from bangbang.objectives.policy_gradients import diagnose, model_samples, propose_sampled
+from bangbang.objectives.policy_gradients import diagnose, less_others, model_samples, propose_sampled
 from bangbang.rewards import Reward
 from bangbang.symbols import PAD
 

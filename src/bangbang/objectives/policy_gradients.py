@@ -49,6 +49,14 @@ def others_baseline(values: Tensor, samples: int) -> Tensor:
     return (each - (each.sum(1, keepdim=True) - each) / (samples - 1)).flatten()
 
 
+def less_others(values: Tensor, samples: int) -> Tensor:
+    """`others_baseline` of each column [B·J, T]; exactly 0 where an example's samples are equal, whatever rounding."""
+    columns = values.view(-1, samples, values.shape[1]).transpose(1, 2)  # [B, T, J]
+    advantages = others_baseline(columns.flatten(), samples).view_as(columns)
+    equal = (columns == columns[:, :, :1]).all(2, keepdim=True)
+    return advantages.masked_fill(equal, 0).transpose(1, 2).reshape(values.shape)
+
+
 def loss_weights(shares: Tensor, settings: Sampling) -> Tensor:
     """The weight of each sample's log-likelihood [B·J]: R(z | y) between 0 and 1, without its baseline, or 1."""
     if not settings.weight_by_reward:
@@ -104,7 +112,9 @@ def spg(
         lessons=settings.lessons(coins),
     )
     weights = loss_weights(sample.shares, settings).unsqueeze(1)
-    diagnostics = diagnose(sample, references, settings.rules.weight)
+    compares = settings.weight_by_reward and settings.baseline == "others"
+    advantages = less_others(sample.shares.unsqueeze(1), times) if compares else None
+    diagnostics = diagnose(sample, references, settings.rules.weight, advantages)
     if settings.positions == "driven":
         return propose_sampled(rollout, sample, sample.driven, weights, diagnostics)
     kept, counted = 1 - settings.p_drop, (sample.tokens != PAD) & (settings.p_drop < 1)
@@ -153,8 +163,17 @@ def packed(targets: Tensor) -> Tensor:
     return ordered[:, :most] if most > 1 else ordered[:, 0]
 
 
-def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
-    """What the samples are like; a reward of weight W = 0 has chosen no token, although all of them count."""
+def equal_examples(sample: Sample, advantages: Tensor, examples: int) -> int:
+    """How many of the examples have no token with an advantage [B·J, T], or [B·J, 1] for whole sequences."""
+    teaches = (sample.tokens != PAD) & (advantages != 0)
+    return examples - int(teaches.view(examples, -1).any(1).sum())
+
+
+def diagnose(sample: Sample, references: Tensor, weight: float, advantages: Tensor | None = None) -> Diagnostics:
+    """What the samples are like; a reward of weight W = 0 has chosen no token, although all of them count.
+
+    `advantages` where samples are compared with a baseline.
+    """
     written, driven = token_count(sample.tokens), int(sample.driven.sum()) if weight > 0 else 0
     return Diagnostics(
         samples=len(sample.tokens),
@@ -165,6 +184,8 @@ def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
         driven_tokens=driven,
         tied_tokens=int(sample.tied.sum()),
         model_tokens=written - driven,
+        compared=0 if advantages is None else len(references),
+        equal=0 if advantages is None else equal_examples(sample, advantages, len(references)),
     )
 
 

@@ -100,21 +100,49 @@ class Pg(SampledSettings):
 
 
 @dataclass(frozen=True)
-class Rloo(ObjectiveSettings):
-    """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
+class RegularizedSettings(ObjectiveSettings):
+    """A policy gradient that can be held near the references and near its start, so that texts stay readable."""
 
     normalizer: Normalizer = "constant"
-    samples: int = 5
+    samples: int = 1
     """J, targets drawn for each example."""
-    credit: Literal["sequence", "token"] = "sequence"
-    """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
+    likelihood: float = 0.0
+    """λ, the share of maximum likelihood on the references: (1 - λ) of the loss is the policy gradient's."""
+
+    kl: float = 0.0
+    """β of the penalty β·KL(p || p of the weights that the stage started from), in nats, on rewards between 0 and 1."""
 
     def __post_init__(self) -> None:
-        self.require(samples=(self.samples >= 2, "at least 2"))
+        self.require(
+            likelihood=(0 <= self.likelihood < 1, "at least 0 and below 1"),
+            kl=(0 <= self.kl < math.inf, "at least 0 and finite"),
+        )
 
     @property
     def is_rewarded(self) -> bool:
         return True
+
+    @property
+    def needs_start(self) -> bool:
+        return self.kl > 0
+
+    @property
+    def label(self) -> str:
+        parts = (("MLE", self.likelihood), ("KL", self.kl))
+        return self.kind.upper() + "".join(f" + {name} {weight:g}" for name, weight in parts if weight)
+
+
+@dataclass(frozen=True)
+class Rloo(RegularizedSettings):
+    """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
+
+    samples: int = 5
+    credit: Literal["sequence", "token"] = "sequence"
+    """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(samples=(self.samples >= 2, "at least 2"))
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.leave_one_out import LeaveOneOut
@@ -123,19 +151,12 @@ class Rloo(ObjectiveSettings):
 
 
 @dataclass(frozen=True)
-class Scst(ObjectiveSettings):
+class Scst(RegularizedSettings):
     """Self-critical training: targets sampled from the model, weighed against what it would write greedily."""
 
-    normalizer: Normalizer = "constant"
-    samples: int = 1
-    """J, targets drawn for each example."""
-
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(samples=(self.samples >= 1, "at least 1"))
-
-    @property
-    def is_rewarded(self) -> bool:
-        return True
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.self_critical import SelfCritical
