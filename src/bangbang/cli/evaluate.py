@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.generate import add_decoding_arguments, decoding_config
 from bangbang.cli.numbers import whole
+from bangbang.decoding.settings import describe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,15 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def systems(base: "DecodingSettings", side_by_side: bool) -> dict[str, "DecodingSettings"]:
     """What is decoded, by name."""
-
-    def named(config: "DecodingSettings") -> str:
-        method = f"beam {config.beam_size}" if config.method == "beam" else config.method
-        return f"{method}{' +DUP' if config.dup else ''}"
-
     if not side_by_side:
-        return {named(base): base}
+        return {describe(base): base}
     variants = [replace(base, method=method, dup=dup) for method in ("greedy", "beam") for dup in (False, True)]
-    return {named(variant): variant for variant in variants}
+    return {describe(variant): variant for variant in variants}
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -71,7 +71,7 @@ def decoding_config(config: "DecodingSettings", arguments: argparse.Namespace) -
     """The run's decoding settings, changed by the options given."""
     from dataclasses import fields, replace
 
-    given = {field.name: getattr(arguments, field.name) for field in fields(config)}
+    given = {field.name: getattr(arguments, field.name, None) for field in fields(config)}
     if given["beam_size"] is not None and given["method"] is None:
         given["method"] = "beam"
     return replace(config, **{name: value for name, value in given.items() if value is not None})

@@ -33,12 +33,17 @@ class BeamSearch(Generic[State]):
         self.scores[:, 0] = 0.0
 
     def run(self) -> list[list[Hypothesis]]:
+        """The K best hypotheses of each input, best first."""
+        return [sorted(ended, key=lambda h: -h.score)[: self.beam] for ended in self.search()]
+
+    def search(self) -> list[list[Hypothesis]]:
+        """All hypotheses that end, in the order of their ends: which these are does not depend on the penalty."""
         for length in range(1, self.max_length + 1):
             self.extend(length)
             if not self.inputs:
                 break
         self.close()
-        return [sorted(ended, key=lambda h: -h.score)[: self.beam] for ended in self.finished]
+        return self.finished
 
     def extend(self, length: int) -> None:
         """One more token for every prefix: the 2K best extensions hold at least K that do not end."""
@@ -64,7 +69,7 @@ class BeamSearch(Generic[State]):
             self.finish(block, row, float(best[block, rank]), length)
 
     def finish(self, block: int, row: int, log_prob: float, length: int) -> None:
-        score = log_prob / length**self.config.length_penalty
+        score = beam_score(log_prob, length, self.config.length_penalty)
         self.finished[self.inputs[block]].append(Hypothesis(self.prefixes[row].tolist(), log_prob, score))
 
     def advance(self, origin: Tensor, token: Tensor) -> None:
@@ -85,3 +90,8 @@ class BeamSearch(Generic[State]):
                 log_prob = float(self.scores[block, rank])
                 if log_prob > -torch.inf:
                     self.finish(block, block * self.beam + rank, log_prob, self.max_length)
+
+
+def beam_score(log_prob: float, length: int, penalty: float) -> float:
+    """log p / length^penalty; the length counts `</s>`, where it was reached."""
+    return float(log_prob / length**penalty)
