@@ -1,9 +1,11 @@
 """How text is generated. Nothing here imports torch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from bangbang.settings import Settings
+
+Method = Literal["greedy", "beam", "sample", "mbr"]
 
 
 @dataclass(frozen=True)
@@ -12,7 +14,7 @@ class DecodingSettings(Settings):
 
     table: ClassVar[str] = "decoding"
 
-    method: Literal["greedy", "beam", "sample", "mbr"] = "greedy"
+    method: Method = "greedy"
     """The likeliest token at each step, the best of several prefixes, random draws, or minimum Bayes risk: of many
     random draws the one that the others resemble most."""
     beam_size: int = 4
@@ -49,6 +51,17 @@ class DecodingSettings(Settings):
             mbr_beam=(0 <= self.mbr_beam <= 100_000, "at least 0 and at most 100,000"),
             batch_size=(1 <= self.batch_size <= 1_000_000, "at least 1 and at most a million"),
         )
+
+
+MBR_TEMPERATURE = 0.6  # where none is chosen: at 1, sampling's own default, samples are too unlike one another
+
+
+def by_method(settings: DecodingSettings, method: Method) -> DecodingSettings:
+    """The settings with another method; minimum Bayes risk gets a temperature of its own if they have none."""
+    turned = method == "mbr" and settings.method != "mbr"
+    if turned and settings.temperature == DecodingSettings.temperature:
+        settings = replace(settings, temperature=MBR_TEMPERATURE)
+    return replace(settings, method=method)
 
 
 def describe(settings: DecodingSettings) -> str:

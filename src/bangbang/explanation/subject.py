@@ -22,6 +22,7 @@ from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 from bangbang.training import Run
 from bangbang.training.checkpoint import read_progress
 from bangbang.training.learner import run_reward
+from bangbang.training.utilities import run_utility
 
 
 class Example(NamedTuple):
@@ -84,7 +85,9 @@ class Subject:
         step = read_progress(folder).step
         leg = run.config.leg_before(step)
         model, length = run.load_model(checkpoint, device), run.config.data.max_target_length
-        (best, *_), *_ = generate(model, example.inputs, run.config.decoding, length, device=device)
+        decoding = run.config.decoding
+        utility = run_utility(run, decoding)
+        (best, *_), *_ = generate(model, example.inputs, decoding, length, device=device, utility=utility)
         source, source_length = collate(example.inputs, [0])
         return cls(
             run,

@@ -68,8 +68,11 @@ ROWS = 2_000  # at a time: the references of a large corpus do not fit in memory
 
 def run_reward(run: Run, settings: RewardSettings, train: Callable[[], Split]) -> Sum:
     """The reward of a [reward] table; `train` gives the training split, which few rewards ask for, when they begin."""
-    inputs = RewardInputs(run.vocabulary.texts(), run.vocabulary.joint, lambda: training_references(run, train()))
-    return settings.build(inputs)
+    return settings.build(reward_inputs(run, train))
+
+
+def reward_inputs(run: Run, train: Callable[[], Split]) -> RewardInputs:
+    return RewardInputs(run.vocabulary.texts(), run.vocabulary.joint, lambda: training_references(run, train()))
 
 
 def training_references(run: Run, split: Split) -> Iterator[list[list[str]]]:
