@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bangbang.cli.numbers import seed, whole
+from bangbang.cli.report import add_decoders, show_report
 from bangbang.reproduction.budgets import BUDGETS, tasks
 
 if TYPE_CHECKING:
@@ -42,11 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--methods", nargs="+", default=[], metavar="NAME", help="paper (default), field, all, or rows by name"
     )
+    add_decoders(parser)
     parser.add_argument(
         "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting of all runs"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan, train nothing")
-    parser.add_argument("--json", action="store_true", help="print results.json instead of the table")
+    parser.add_argument("--json", action="store_true", help="print results.json instead of the tables")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,34 +106,20 @@ def again(arguments: argparse.Namespace) -> str:
     for name in ("corpus", "out", "jobs"):
         value = getattr(arguments, name)
         words += [f"--{name}", str(value)] if value else []
-    words += ["--methods", *arguments.methods] if arguments.methods else []
+    for name in ("methods", "decoders"):
+        value = getattr(arguments, name)
+        words += [f"--{name}", *value] if value else []
     return shlex.join([*words, *(word for setting in arguments.set for word in ("--set", setting))])
 
 
 def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) -> None:
-    """Evaluate what is done, print the table, write results.json and report.html."""
-    from rich.progress import Progress
-
-    from bangbang.reporting import LabelledRun, report, table
-    from bangbang.reporting.evaluation import lines_to_decode
-    from bangbang.terminal import Console
+    """Evaluate what is done, print the tables, write results.json and report.html."""
+    from bangbang.reporting import LabelledRun
 
     runs = [LabelledRun(training.folder, training.method.label) for training in plan.trainings if training.name in done]
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("decoding test splits", total=sum(map(lines_to_decode, runs)))
-        results = report(
-            runs,
-            plan.out,
-            title=f"{plan.task.capitalize()}: {Path(plan.config.data.corpus).name}, {plan.budget} budget",
-            commands=[again(arguments), *(training.command for training in plan.trainings)],
-            progress=lambda lines: bar.advance(task, lines),
-        )
-    if arguments.json:
-        print(results.json(), end="")
-        return
-    console = Console()
-    console.print(table(results))
-    console.print(f"\nthe page: {plan.out / 'report.html'}", highlight=False, soft_wrap=True)
+    title = f"{plan.task.capitalize()}: {Path(plan.config.data.corpus).name}, {plan.budget} budget"
+    commands = [again(arguments), *(training.command for training in plan.trainings)]
+    show_report(runs, plan.out, title, commands, arguments)
 
 
 def show_plan(plan: "Plan", jobs: int, as_json: bool) -> None:
