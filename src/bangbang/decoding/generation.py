@@ -76,13 +76,16 @@ def generate(
         else:
             batch = BeamSearch(model, state, beam_of(config, nbest), max_length, config).run()
         for line, hypotheses in zip(lines, batch, strict=True):
-            if not hypotheses:  # weights may be finite, and products of them not
-                raise InputError(
-                    "the model generates nothing, because its numbers are not finite; choose another checkpoint"
-                )
-            results[line] = hypotheses[:nbest]
+            results[line] = found_something(hypotheses)[:nbest]
         done(len(lines))
     return results
+
+
+def found_something(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """A line's hypotheses, if it has any: weights may be finite, and products of them not."""
+    if not hypotheses:
+        raise InputError("the model generates nothing, because its numbers are not finite; choose another checkpoint")
+    return hypotheses
 
 
 def encoded(
