@@ -265,7 +265,10 @@ def dumps(config: Config) -> str:
 
 
 def override(config: Config, settings: Sequence[str]) -> Config:
-    """`config` with each `table.key=value` of `settings` put in; the value is TOML, or a bare word."""
+    """`config` with each `table.key=value` of `settings` put in; the value is TOML, or a bare word.
+
+    `stages=[...]` replaces all stages.
+    """
     if not settings:
         return config
     tables = plain(config)
@@ -273,7 +276,9 @@ def override(config: Config, settings: Sequence[str]) -> Config:
     for setting in settings:
         name, equals, text = setting.partition("=")
         keys = name.strip().split(".")
-        if keys[0] == "stages" and equals and len(keys) in (3, 4):
+        if keys == ["stages"] and equals:
+            tables["stages"] = stages_of(value_of(text), setting)
+        elif keys[0] == "stages" and equals and len(keys) in (3, 4):
             change_stage(tables.get("stages", []), keys[1:], value_of(text), setting)
         elif not equals or len(keys) != 2:
             raise InputError(f"--set {setting}: expected table.key=value, such as training.max_steps=500")
@@ -292,6 +297,13 @@ def value_of(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
         return text.strip()
+
+
+def stages_of(value: Any, setting: str) -> list[dict[str, Any]]:
+    """All stages as one setting, `stages=[{steps = 500}, {steps = 100}]`."""
+    if not isinstance(value, list) or not all(isinstance(stage, dict) for stage in value):
+        raise InputError(f"--set {setting}: expected a list of tables, such as stages=[{{steps = 500}}]")
+    return value
 
 
 def change_stage(stages: list[dict[str, Any]], keys: list[str], value: Any, setting: str) -> None:

@@ -334,7 +334,7 @@ class Trainer:
         self.monitor.report(self.progress, scores, better)
         if self.journal:
             self.journal.record("valid", step, {"seconds": self.progress.seconds, "words": words, **scores})
-            self.journal.samples(step, [ShownExample(*row) for row in zip(*decoded, strict=True)][:SAMPLES])
+            self.journal.samples(step, [ShownExample(*row) for row in zip(*decoded[:3], strict=True)][:SAMPLES])
 
     def save(self) -> None:
         """A checkpoint of this step; then those that are not to be kept go."""
