@@ -105,8 +105,12 @@ class Head(Protocol):
         """V, the special tokens included."""
         ...
 
-    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
-        """Σ_k c_k · log p(token_k) of each position, for tokens [N], or [N, K] with `<pad>` in unused slots."""
+    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None, smoothing: float = 0.0) -> Scored:
+        """Σ_k c_k · log p(token_k) of each position, for tokens [N], or [N, K] with `<pad>` in unused slots.
+
+        With a `smoothing` ε, log p(token_k) gives way to (1 - ε) · log p(token_k) + ε · the mean log p of all tokens
+        that can be generated.
+        """
         ...
 
     def score_sets(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
@@ -371,6 +375,8 @@ class Proposal(NamedTuple):
     """What the sum of the losses is divided by; None means the number of positions."""
     sets: bool = False
     """Whether the targets [N, K] of a position are a set, whose probability is raised, with one weight [N] each."""
+    smoothing: float = 0.0
+    """ε, the share of each weight that goes evenly to all tokens that can be generated; not of sets."""
 
 
 class Objective(Protocol):

@@ -19,7 +19,7 @@ from bangbang.training import Run, checkpoint
 from bangbang.training.learner import Learner
 from tests.training.test_loop import weights
 
-UNREWARDED = ("raml", "gold", "scheduled-sampling")
+UNREWARDED = ("mle", "raml", "gold", "scheduled-sampling")
 
 
 def lines(folder: Path, kind: str) -> list[dict[str, float]]:
@@ -58,6 +58,7 @@ def test_bang_bang_resumes_to_the_bit(bang_bang: Path, tiny_config: Path, tmp_pa
 @pytest.mark.parametrize(
     "settings",
     [
+        ("objective.kind=mle", "objective.label_smoothing=0.1"),
         ("objective.kind=raml",),
         ("objective.kind=raml", "objective.payoff=reward", "objective.tau=0.05", "objective.samples=2"),
         ("objective.kind=pg", "objective.samples=2", "objective.baseline=others"),

@@ -19,6 +19,7 @@ from bangbang.symbols import BOS, EOS, PAD, UNK
 def token_losses(head: Head, proposal: Proposal) -> Tensor:
     """-c_t · log p(z_t | x, z_{1:t-1}) of each position in the loss, [N], or of a set, -c_t · log Σ_{v in z_t} p(v).
 
+    Smoothed targets have -c_t · [(1-ε) · log p(z_t) + ε/M Σ_v log p(v)], v being the M tokens that can be generated.
     The vocabulary layer runs on no other position.
     """
     return scored_losses(head, proposal)[0]
@@ -27,7 +28,8 @@ def token_losses(head: Head, proposal: Proposal) -> Tensor:
 def scored_losses(head: Head, proposal: Proposal) -> tuple[Tensor, Diagnostics]:
     """The same, and the proposal's diagnostics with the model's entropy at some of these positions."""
     score = head.score_sets if proposal.sets else head.score
-    losses, entropies = score(proposal.features, proposal.tokens, -proposal.coefficients)
+    asked = (proposal.smoothing,) if proposal.smoothing else ()  # which the heads of guests may not know
+    losses, entropies = score(proposal.features, proposal.tokens, -proposal.coefficients, *asked)
     return losses, proposal.diagnostics._replace(entropy=float(entropies.sum()), measured=len(entropies))
 
 

@@ -20,6 +20,15 @@ class Mle(ObjectiveSettings):
     """Maximum likelihood: the target is the reference."""
 
     papers_choices: ClassVar[frozenset[str] | None] = frozenset()
+    label_smoothing: float = 0.0
+    """ε, the share of each target that goes evenly to all tokens that can be generated; 0 is maximum likelihood."""
+
+    def __post_init__(self) -> None:
+        self.require(label_smoothing=(0 <= self.label_smoothing < 1, "at least 0 and below 1"))
+
+    @property
+    def label(self) -> str:
+        return f"MLE smoothed {self.label_smoothing:g}" if self.label_smoothing else "MLE"
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.likelihood import MaximumLikelihood
