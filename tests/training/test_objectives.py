@@ -63,6 +63,7 @@ def test_bang_bang_resumes_to_the_bit(bang_bang: Path, tiny_config: Path, tmp_pa
         ("objective.kind=rloo", "objective.samples=3", "objective.credit=token", "reward.kind=rouge-l"),
         ("objective.kind=gold", "objective.gamma=0.5"),
         ("objective.kind=scst",),
+        ("objective.kind=mrt", "objective.samples=2", "objective.bang_bang=1", "objective.alpha=1.0"),
         ("objective.kind=scst", "objective.samples=2", "reward.kind=cider-d"),
         ("objective.kind=spg", "objective.reward_weight=20.0"),
         ("objective.kind=bbspg", "objective.reward_weight=20.0", "objective.p_drop_rise=5", "reward.length=1"),
