@@ -24,6 +24,7 @@ VERBS = {
     "features": "turn a folder of images into features for captioning",
     "train": "train a model as a config says",
     "evaluate": "decode a split of a run's corpus and score it",
+    "tune": "find the best way of decoding for a run, by its validation split",
     "generate": "read lines, write what a run's model generates for them",
     "explain": "show token by token what a run trains on",
     "score": "score texts against references: ROUGE, coco-caption, BLEU, chrF, TER",

@@ -173,6 +173,7 @@ def caption(run: "Run", pictures: Sequence[Picture], arguments: argparse.Namespa
 
     from bangbang.cli.generate import decoding_config
     from bangbang.decoding import decoding_device, generate
+    from bangbang.training.utilities import run_utility
 
     name = encoder_name(run, arguments.encoder)
     features = torch.stack([picture.features[name] for picture in pictures])  # [N, F]
@@ -182,7 +183,8 @@ def caption(run: "Run", pictures: Sequence[Picture], arguments: argparse.Namespa
     if features.shape[1] != size:
         raise InputError(f"{run.folder}: reads {size} features, but {name} gives {features.shape[1]}")
     decoding, length = decoding_config(run.config.decoding, arguments), run.config.data.max_target_length
-    found = generate(model, features, decoding, length, arguments.nbest, arguments.seed, device=device)
+    utility = run_utility(run, decoding)
+    found = generate(model, features, decoding, length, arguments.nbest, arguments.seed, 0, device, utility=utility)
     return [Said(each, [run.vocabulary.decode(one.tokens) for one in each]) for each in found]
 
 

@@ -35,6 +35,11 @@ def propose_known(decoder: Decoder, targets: Tensor, diagnostics: Diagnostics) -
     """Known targets z [B, T], padded: every position before the padding counts, with weight 1."""
     starts = torch.full_like(targets[:, :1], BOS)
     features = decoder.unroll(torch.cat((starts, targets[:, :-1]), 1)).transpose(0, 1).flatten(0, 1)  # [T·B, D]
+    return propose_read(features, targets, diagnostics)
+
+
+def propose_read(features: Tensor, targets: Tensor, diagnostics: Diagnostics) -> Proposal:
+    """The same of features [T·B, D] that were made before, time by time, whatever was read on the way."""
     tokens = targets.t().flatten()
     counted = (tokens != PAD).nonzero().squeeze(1)
     features = features.index_select(0, counted)

@@ -130,14 +130,19 @@ def model_samples(
     samples: int,
     generator: torch.Generator,
     with_earned: bool = False,
+    given: Tensor | None = None,
 ) -> tuple[Rollout, Sample]:
-    """z ~ p(z | x), J for each example: those of `spg` with W = 0. All positions count as driven."""
+    """z ~ p(z | x), J for each example: those of `spg` with W = 0. All positions count as driven.
+
+    `given` [B·J, T]: as `draw` has them.
+    """
     rollout = decoder.repeat(samples).rollout(max_length)
     # the first half are coins that nobody throws: one seed gives all methods that sample the model the same samples
     _, chances = torch.rand(2, len(references) * samples, max_length, generator=generator).to(references.device)
     driven, rules = torch.ones_like(chances, dtype=torch.bool), Rules(weight=0.0)
     state = repeat(reward.start(references), samples)
-    return rollout, draw(rollout, decoder.head, state, driven, chances, rules, with_earned=with_earned)
+    sample = draw(rollout, decoder.head, state, driven, chances, rules, with_earned=with_earned, given=given)
+    return rollout, sample
 
 
 @torch.no_grad()

@@ -1,67 +1,19 @@
 """The settings of each training method, and how it is built. Nothing here imports torch."""
 
-import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bangbang.errors import InputError
-from bangbang.settings import KindSettings
+from bangbang.objectives.candidate_settings import Mrt as Mrt
+from bangbang.objectives.curriculum_settings import Mixer as Mixer
+from bangbang.objectives.curriculum_settings import ScheduledSampling as ScheduledSampling
+from bangbang.objectives.method_settings import Normalizer, linear_rise
+from bangbang.objectives.method_settings import ObjectiveSettings as ObjectiveSettings
 
 if TYPE_CHECKING:
     from bangbang.contracts import Objective
     from bangbang.rewards import Reward
-
-Normalizer = Literal["positions", "sequences", "constant"]
-
-
-@dataclass(frozen=True)
-class ObjectiveSettings(KindSettings):
-    """What is trained on: how a target is proposed, and how much it counts."""
-
-    group: ClassVar[str] = "objectives"
-    table: ClassVar[str] = "objective"
-    papers_choices: ClassVar[frozenset[str] | None] = None
-    """The settings that the paper varies; None for a method that the paper does not have."""
-    family: ClassVar[str] = ""
-    """Methods of one family are one contestant in a report: validation picks the row that stands for them."""
-
-    normalizer: Normalizer = "positions"
-    """What the sum of the losses is divided by: the positions in the loss, the sequences, or a constant, which is the
-    sequences times data.max_target_length. The number of positions is random where targets are sampled."""
-
-    @property
-    def is_rewarded(self) -> bool:
-        """Whether the [reward] table matters."""
-        return False
-
-    @property
-    def label(self) -> str:
-        """How reports name it."""
-        return self.kind.upper()
-
-    @property
-    def is_the_papers(self) -> bool:
-        """Whether the paper has this very method, whatever it chooses among its own choices."""
-        if self.papers_choices is None:
-            return False
-        others = (field for field in dataclasses.fields(self) if field.name not in self.papers_choices)
-        return all(getattr(self, field.name) == field.default for field in others)
-
-    @property
-    def sequences(self) -> int:
-        """How many a step makes for each example: what its memory grows with."""
-        return int(getattr(self, "samples", 1))
-
-    @property
-    def needs_start(self) -> bool:
-        """Whether the method is an `AnchoredObjective`, which compares the model with that of its stage's start."""
-        return False
-
-    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
-        """The method; `reward` makes the [reward] table's reward when it is called."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -214,51 +166,6 @@ class Scst(RegularizedSettings):
 
 
 @dataclass(frozen=True)
-class Mrt(ObjectiveSettings):
-    """Minimum risk: the expected reward over a set of candidates, each weighed by the model's own p(z)^α."""
-
-    normalizer: Normalizer = "constant"
-    samples: int = 5
-    """Candidates that are sampled from the model."""
-    greedy: bool = True
-    """Whether the greedy output is a candidate."""
-    reference: bool = True
-    """Whether the reference is a candidate."""
-    bang_bang: int = 0
-    """Candidates that are sampled as bang-bang SPG does, between the reference and the model."""
-    bang_bang_p_drop: float = 0.4
-    """Of these, the probability that a token is left to the model."""
-    alpha: float = 0.005
-    """α, the sharpness of Q(z) ∝ p(z)^α over the candidates; 0 would weigh them evenly."""
-
-    def __post_init__(self) -> None:
-        self.require(
-            samples=(self.samples >= 0, "at least 0"),
-            bang_bang=(self.bang_bang >= 0, "at least 0"),
-            bang_bang_p_drop=(0 <= self.bang_bang_p_drop <= 1, "between 0 and 1"),
-            alpha=(0 < self.alpha < math.inf, "above 0 and finite"),
-        )
-        if self.sequences < 2:
-            raise InputError(
-                f"objective: {self.kind} without candidates: it compares 2 at least, and objective.samples, greedy, "
-                f"reference and bang_bang give {self.sequences}"
-            )
-
-    @property
-    def is_rewarded(self) -> bool:
-        return True
-
-    @property
-    def sequences(self) -> int:
-        return self.samples + self.bang_bang + self.greedy + self.reference
-
-    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
-        from bangbang.objectives.minimum_risk import MinimumRisk
-
-        return MinimumRisk(self, reward(), max_length)
-
-
-@dataclass(frozen=True)
 class SoftmaxSettings(SampledSettings):
     """What SPG and its bang-bang form share."""
 
@@ -344,11 +251,7 @@ class BangBang(SoftmaxSettings):
 
     def p_drop_at(self, step: int) -> float:
         """0 for `p_drop_delay` steps, then linearly up to p_drop over `p_drop_rise` steps."""
-        since = step - self.p_drop_delay
-        if since < 0:
-            return 0.0
-        share = min(1.0, since / self.p_drop_rise) if self.p_drop_rise else 1.0
-        return self.p_drop * share
+        return self.p_drop * linear_rise(step, self.p_drop_delay, self.p_drop_rise)
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.policy_gradients import BangBangPolicyGradient
@@ -365,5 +268,7 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "rloo": Rloo,
     "scst": Scst,
     "gold": Gold,
+    "scheduled-sampling": ScheduledSampling,
+    "mixer": Mixer,
     "mrt": Mrt,
 }

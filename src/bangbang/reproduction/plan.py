@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from bangbang import config as configs
 from bangbang.config import Config
+from bangbang.conversion import suggestion
 from bangbang.errors import InputError
 from bangbang.files import read_json
 from bangbang.reproduction.budgets import METHODS, Method
@@ -81,7 +82,7 @@ def choose(names: Sequence[str]) -> list[Method]:
     """The methods of these names, in the order of the table."""
     for name in names:
         if name not in METHODS:
-            raise InputError(f"--methods {name}: unknown{configs.suggestion(name, METHODS)}")
+            raise InputError(f"--methods {name}: unknown{suggestion(name, METHODS)}")
     chosen = [method for method in METHODS.values() if not names or method.name in names]
     for method in chosen:
         if method.starts_from and method.starts_from not in {other.name for other in chosen}:

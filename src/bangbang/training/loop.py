@@ -6,6 +6,7 @@ resumed from weights, optimiser state and a step number alone, and equals one th
 
 import time
 from contextlib import ExitStack
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from bangbang.config import Config, Leg, leg_label
 from bangbang.consent import FULL, Consent
 from bangbang.contracts import AnchoredObjective, Batch, Diagnostics, Objective
 from bangbang.data import Corpus, prepare
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
 from bangbang.files import way_out
 from bangbang.folders import named
@@ -36,10 +38,11 @@ from bangbang.training.journal import Journal, ShownExample
 from bangbang.training.learner import BatchStream, Learner, check_memory, run_reward
 from bangbang.training.monitor import Interval, Monitor
 from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm, learning_rate
-from bangbang.training.resumption import BUDGET, resume
+from bangbang.training.resumption import check_unchanged, resume
 from bangbang.training.run import Run
 from bangbang.training.shared_memory import SharedMemory
 from bangbang.training.stopping import StopRequest, is_done
+from bangbang.training.utilities import run_utility
 
 # Buckets in place of gradients, not beside them. Every parameter is used in every step, so none need be searched for,
 # and buffers (the features' mean and deviation) never change after the start, so none need be sent again.
@@ -100,9 +103,7 @@ def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -
         if not resume:
             raise InputError(f"{folder}: holds a run already; add --resume to go on with it, or choose another --out")
         run = Run.open(folder)
-        changed = [key for key in configs.differences(run.config, config) if key not in BUDGET]
-        if changed:
-            raise InputError(f"{folder}: its config differs in {', '.join(changed)}; resume without changing these")
+        check_unchanged(run, config)
         if run.corpus_facts.get("fingerprint") != corpus.fingerprint:
             raise InputError(
                 f"{folder}: was trained on another corpus than {corpus.folder} is now; choose another --out"
@@ -110,6 +111,7 @@ def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -
         for name, fingerprint in Run.elsewhere(folder, config, corpus).fingerprints.items():
             if run.fingerprints.get(name) != fingerprint:
                 raise InputError(f"{folder / name}.json: is not the {name} of {corpus.folder}")
+        config = replace(config, decoding=run.config.decoding)
     return Run.create(folder, config, corpus)
 
 
@@ -120,8 +122,8 @@ class Trainer:
         self.run, self.config, self.accelerator = run, run.config, accelerator
         self.valid_split, self.task = corpus.split("valid"), run.task
         self.stream = BatchStream(
-            corpus.split("train", self.config.data.all_references),
-            self.config.training,
+            corpus.split("train"),
+            self.config,
             accelerator.process_index,
             accelerator.num_processes,
             accelerator.device,
@@ -135,6 +137,9 @@ class Trainer:
         resumed = self.ranks.together(lambda: resume(run, self.model), on_main_only=True)
         self.notes = resumed.notes if resumed else []
         self.progress = Progress(*self.ranks.from_main(resumed and resumed.progress))
+        decoding = self.ranks.from_main(resumed and asdict(resumed.decoding))
+        # the folder's may be tuned by now
+        run.config = self.config = replace(run.config, decoding=DecodingSettings(**decoding))
         self.saved, self.saved_at = self.progress.step, time.monotonic()
         self.leg = self.config.leg_at(self.progress.step)
         self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
@@ -153,6 +158,7 @@ class Trainer:
         self.ranks.share_optimizer(list(self.model.parameters()), self.optimizer)
         if not self.leg_begins():
             self.hand_over_start()
+        self.utility = run_utility(run, self.config.decoding, lambda: self.stream.split)
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
     def leg_begins(self) -> bool:
@@ -248,7 +254,7 @@ class Trainer:
         caveat = f"; {self.run.caveat}" if self.run.caveat else ""
         return (
             f"{parameters:,} parameters, {self.stream.split.examples:,} training examples, "
-            f"{self.stream.steps_per_epoch:,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
+            f"{self.stream.steps_per_epoch(self.leg):,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
             f"on {self.accelerator.device}, into {self.run.folder}{caveat}"
         )
 
@@ -289,7 +295,7 @@ class Trainer:
     def log(self, interval: Interval) -> None:
         values = interval.close(self.accelerator.device, lambda sums: self.accelerator.reduce(sums, "sum"))
         rate = learning_rate(self.progress.step - 1 - self.leg.first_step, self.leg.steps, self.leg.optimizer)
-        epoch = self.progress.step / self.stream.steps_per_epoch
+        epoch = self.stream.epochs(self.progress.step)
         self.monitor.update(self.progress, values)
         if self.journal:
             record = {"epoch": epoch, "seconds": self.progress.seconds, "learning_rate": rate, **values}
@@ -311,6 +317,7 @@ class Trainer:
             device=self.accelerator.device,
             part=(self.ranks.rank, self.ranks.count),
             gather=self.ranks.gather,
+            utility=self.utility,
         )
         found = self.ranks.is_main and quick(self.task.metric, decoded.outputs, decoded.references)
         scores = self.ranks.from_main(found)
