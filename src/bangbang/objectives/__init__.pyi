@@ -11,6 +11,7 @@ from bangbang.objectives.choice import Rules as Rules
 from bangbang.objectives.confident_likelihood import gold as gold
 from bangbang.objectives.leave_one_out import rloo as rloo
 from bangbang.objectives.likelihood import mle as mle
+from bangbang.objectives.minimum_risk import mrt as mrt
 from bangbang.objectives.mixed_incremental import mixer as mixer
 from bangbang.objectives.policy_gradients import Sampling as Sampling
 from bangbang.objectives.policy_gradients import spg as spg
@@ -23,6 +24,7 @@ from bangbang.objectives.settings import BangBang as BangBang
 from bangbang.objectives.settings import Gold as Gold
 from bangbang.objectives.settings import Mixer as Mixer
 from bangbang.objectives.settings import Mle as Mle
+from bangbang.objectives.settings import Mrt as Mrt
 from bangbang.objectives.settings import ObjectiveSettings as ObjectiveSettings
 from bangbang.objectives.settings import Pg as Pg
 from bangbang.objectives.settings import Raml as Raml

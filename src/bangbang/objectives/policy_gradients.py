@@ -14,7 +14,7 @@ from bangbang.objectives.choice import Rules
 from bangbang.objectives.lessons import Lessons, left_over_chances
 from bangbang.objectives.sampler import Sample, draw
 from bangbang.objectives.settings import BangBang, Pg, SampledSettings, Spg
-from bangbang.rewards import Reward, repeat
+from bangbang.rewards import Reward, RewardState, adapted, repeat
 from bangbang.symbols import PAD
 
 
@@ -143,6 +143,15 @@ def model_samples(
     state = repeat(reward.start(references), samples)
     sample = draw(rollout, decoder.head, state, driven, chances, rules, with_earned=with_earned, given=given)
     return rollout, sample
+
+
+@torch.no_grad()
+def read_by(reward: Reward, references: Tensor, known: Tensor, samples: int = 1) -> RewardState:
+    """The reward of known outputs [B·J, T], padded, at their ends."""
+    state = adapted(repeat(reward.start(references), samples))
+    for tokens in known.unbind(1):
+        state.advance(tokens)
+    return state
 
 
 def propose_sampled(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from bangbang.objectives.candidate_settings import Mrt as Mrt
 from bangbang.objectives.curriculum_settings import Mixer as Mixer
 from bangbang.objectives.curriculum_settings import ScheduledSampling as ScheduledSampling
 from bangbang.objectives.method_settings import Normalizer, linear_rise
@@ -278,4 +279,5 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "gold": Gold,
     "scheduled-sampling": ScheduledSampling,
     "mixer": Mixer,
+    "mrt": Mrt,
 }
