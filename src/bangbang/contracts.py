@@ -375,6 +375,8 @@ class Proposal(NamedTuple):
     """What the sum of the losses is divided by; None means the number of positions."""
     sets: bool = False
     """Whether the targets [N, K] of a position are a set, whose probability is raised, with one weight [N] each."""
+    temperature: float = 1.0
+    """T of the distribution softmax(logits / T) that is trained."""
     smoothing: float = 0.0
     """ε, the share of each weight that goes evenly to all tokens that can be generated; not of sets."""
 

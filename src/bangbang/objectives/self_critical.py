@@ -42,7 +42,7 @@ class SelfCritical(RegularizedObjective):
 
     def rewarded(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
         greedy = model.greedy(batch.source, batch.source_length, self.max_length)
-        decoder, references = model.begin(batch.source, batch.source_length), rewarded_references(batch)
+        decoder, references = self.policy(model, batch), rewarded_references(batch)
         drawn = self.max_length, self.settings.samples
         proposal = scst(decoder, self.reward, references, greedy, *drawn, generator, self.anchor(batch))
         return self.regularized(proposal, decoder, batch)

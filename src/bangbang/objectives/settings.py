@@ -118,13 +118,16 @@ class RegularizedSettings(ObjectiveSettings):
     """J, targets drawn for each example."""
     likelihood: float = 0.0
     """λ, the share of maximum likelihood on the references: (1 - λ) of the loss is the policy gradient's."""
-
+    temperature: float = 1.0
+    """T of the policy softmax(logits / T) that is sampled and trained. Below 1 its samples are nearer to what it writes
+    greedily, which T does not change, so that what they teach shows there sooner."""
     kl: float = 0.0
     """β of the penalty β·KL(p || p of the weights that the stage started from), in nats, on rewards between 0 and 1."""
 
     def __post_init__(self) -> None:
         self.require(
             likelihood=(0 <= self.likelihood < 1, "at least 0 and below 1"),
+            temperature=(0.01 <= self.temperature <= 100, "at least 0.01 and at most 100"),
             kl=(0 <= self.kl < math.inf, "at least 0 and finite"),
         )
 
@@ -139,7 +142,8 @@ class RegularizedSettings(ObjectiveSettings):
     @property
     def label(self) -> str:
         parts = (("MLE", self.likelihood), ("KL", self.kl))
-        return self.kind.upper() + "".join(f" + {name} {weight:g}" for name, weight in parts if weight)
+        heat = f" T={self.temperature:g}" if self.temperature != 1 else ""
+        return self.kind.upper() + heat + "".join(f" + {name} {weight:g}" for name, weight in parts if weight)
 
 
 @dataclass(frozen=True)
