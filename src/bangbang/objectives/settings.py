@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bangbang.objectives.candidate_settings import Mrt as Mrt
+from bangbang.objectives.candidate_settings import Ocd as Ocd
 from bangbang.objectives.curriculum_settings import Mixer as Mixer
 from bangbang.objectives.curriculum_settings import ScheduledSampling as ScheduledSampling
 from bangbang.objectives.method_settings import Normalizer, linear_rise
@@ -284,4 +285,5 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "scheduled-sampling": ScheduledSampling,
     "mixer": Mixer,
     "mrt": Mrt,
+    "ocd": Ocd,
 }
