@@ -17,6 +17,8 @@ class Decoded(NamedTuple):
     sources: list[str]
     references: list[list[str]]
     outputs: list[str]
+    cut: list[bool]
+    """Whether each output was cut at the length limit."""
 
 
 def decode_split(
@@ -44,9 +46,11 @@ def decode_split(
     hypotheses = generate(
         model, inputs, decoding, length, seed=seed, device=device, done=done, part=part, utility=utility
     )
-    own = [(line, run.vocabulary.decode(best[0].tokens)) for line, best in enumerate(hypotheses) if best]
-    outputs = dict(pair for pairs in gather(own) for pair in pairs)
-    return Decoded(sources, split.references(rows), [outputs[line] for line in range(len(sources))])
+    own = [(line, best[0].tokens) for line, best in enumerate(hypotheses) if best]
+    found = dict(pair for pairs in gather(own) for pair in pairs)
+    tokens = [found[line] for line in range(len(sources))]
+    outputs, cut = list(map(run.vocabulary.decode, tokens)), [len(each) >= length for each in tokens]
+    return Decoded(sources, split.references(rows), outputs, cut)
 
 
 def decode_run(

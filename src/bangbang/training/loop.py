@@ -19,7 +19,7 @@ from torch import Tensor
 from bangbang import config as configs
 from bangbang.config import Config, Leg, leg_label
 from bangbang.consent import FULL, Consent
-from bangbang.contracts import Batch, Diagnostics, Objective
+from bangbang.contracts import AnchoredObjective, Batch, Diagnostics, Objective
 from bangbang.data import Corpus, prepare
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
@@ -30,7 +30,7 @@ from bangbang.locks import locked
 from bangbang.metrics.metric import is_better
 from bangbang.randomness import seed_for
 from bangbang.tasks import quick
-from bangbang.training import checkpoint, guard, retention
+from bangbang.training import checkpoint, guard, retention, stage_start
 from bangbang.training.checkpoint import Progress
 from bangbang.training.distributed import Ranks, join, launch
 from bangbang.training.evaluation import decode_split
@@ -122,8 +122,8 @@ class Trainer:
         self.run, self.config, self.accelerator = run, run.config, accelerator
         self.valid_split, self.task = corpus.split("valid"), run.task
         self.stream = BatchStream(
-            corpus.split("train", self.config.data.all_references),
-            self.config.training,
+            corpus.split("train"),
+            self.config,
             accelerator.process_index,
             accelerator.num_processes,
             accelerator.device,
@@ -156,6 +156,8 @@ class Trainer:
         if memory := SharedMemory.of(self.ranks, gradients):
             self.learner.register_comm_hook(memory, SharedMemory.average_bucket)
         self.ranks.share_optimizer(list(self.model.parameters()), self.optimizer)
+        if not self.leg_begins():
+            self.hand_over_start()
         self.utility = run_utility(run, self.config.decoding, lambda: self.stream.split)
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
@@ -175,11 +177,23 @@ class Trainer:
             self.ranks.share_weights(self.model)
         self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
         self.own_learner.objective = self.objectives[self.leg.number]
+        self.hand_over_start()
         if self.config.stages:
             number, label = self.leg.number + 1, leg_label(self.leg)
             self.monitor.say(f"stage {number} of {len(self.config.stages)}: {label}, {self.leg.steps:,} steps")
             if self.journal:
                 self.journal.begin_stage(self.progress.step, number, label, self.progress.seconds)
+
+    def hand_over_start(self) -> None:
+        """Give the objective the model of its stage's start, if it asks for it; the run keeps those weights."""
+        if not self.leg.objective.needs_start:
+            return
+        objective, start = self.objectives[self.leg.number], stage_start.frozen(self.model)
+        assert isinstance(objective, AnchoredObjective)
+        use = stage_start.save if self.leg_begins() else stage_start.load
+        self.ranks.together(partial(use, self.run.checkpoints, self.leg.number, start), on_main_only=True)
+        self.ranks.share_weights(start)
+        objective.begin_stage(start)
 
     def load_best(self) -> None:
         """Put the best validated weights into the model."""
@@ -240,7 +254,7 @@ class Trainer:
         caveat = f"; {self.run.caveat}" if self.run.caveat else ""
         return (
             f"{parameters:,} parameters, {self.stream.split.examples:,} training examples, "
-            f"{self.stream.steps_per_epoch:,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
+            f"{self.stream.steps_per_epoch(self.leg):,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
             f"on {self.accelerator.device}, into {self.run.folder}{caveat}"
         )
 
@@ -281,8 +295,8 @@ class Trainer:
     def log(self, interval: Interval) -> None:
         values = interval.close(self.accelerator.device, lambda sums: self.accelerator.reduce(sums, "sum"))
         rate = learning_rate(self.progress.step - 1 - self.leg.first_step, self.leg.steps, self.leg.optimizer)
-        epoch = self.progress.step / self.stream.steps_per_epoch
-        self.monitor.update(self.progress, values["loss"], values["examples_per_second"])
+        epoch = self.stream.epochs(self.progress.step)
+        self.monitor.update(self.progress, values)
         if self.journal:
             record = {"epoch": epoch, "seconds": self.progress.seconds, "learning_rate": rate, **values}
             record["skipped"] = self.progress.skipped
@@ -320,7 +334,7 @@ class Trainer:
         self.monitor.report(self.progress, scores, better)
         if self.journal:
             self.journal.record("valid", step, {"seconds": self.progress.seconds, "words": words, **scores})
-            self.journal.samples(step, [ShownExample(*row) for row in zip(*decoded, strict=True)][:SAMPLES])
+            self.journal.samples(step, [ShownExample(*row) for row in zip(*decoded[:3], strict=True)][:SAMPLES])
 
     def save(self) -> None:
         """A checkpoint of this step; then those that are not to be kept go."""
