@@ -52,6 +52,11 @@ def test_evaluate(nasty_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert text.count(str(nasty_run)) == 2
 
 
+def test_tune(nasty_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "tune", nasty_run, "--beams", "1", "--mbr", "--limit", "4", "--dry-run")
+    assert text.replace(" ", "").count(str(nasty_run)) == 1  # in a title that is as narrow as its table
+
+
 def test_compare(nasty_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "4 examples" in shown(capsys, "compare", nasty_run, nasty_run, "--limit", "4")
 
