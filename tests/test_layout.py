@@ -145,7 +145,7 @@ def test_public_names_are_where_the_stubs_say() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[verb, "--help"] for verb in ("train", "features", "generate", "explain", "reproduce", "report", "bench")]
+    [[verb, "--help"] for verb in ("train", "features", "tune", "generate", "explain", "reproduce", "report", "bench")]
     + [["--help"], ["plugins"], ["plugins", "--json"]],
 )
 def test_it_does_not_wait_for_torch(arguments: list[str]) -> None:

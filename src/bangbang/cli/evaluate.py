@@ -12,7 +12,6 @@ CIDEr-D, coco-caption's ROUGE-L and BLEU-4 × 100, and pyrouge's ROUGE-L × 100.
 """
 
 import argparse
-import json
 import sys
 from dataclasses import asdict, replace
 from functools import partial
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.generate import add_decoding_arguments, decoding_config
 from bangbang.cli.numbers import whole
+from bangbang.cli.streams import print_json
 from bangbang.decoding.settings import Method, by_method, describe
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         "scores": {name: {metric: each._asdict() for metric, each in row.items()} for name, row in scores.items()},
     }
     if arguments.json:
-        print(json.dumps(result, indent=1))
+        print_json(result, indent=1)
         return 0
     from bangbang.terminal import Console
 

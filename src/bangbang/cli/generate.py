@@ -11,22 +11,23 @@ examples:
   bangbang generate runs/mle runs/spg --image photos/ --html gallery.html
 
 Lines are read and written as UTF-8, whatever the locale is; bytes that are no UTF-8 are replaced.
-An empty line gives an empty line; a line over the model's input length is cut. With --nbest above 1, and with --scores,
-each output is tab-separated: line number (from 1, with --nbest only), score (with --scores only), text.
+A line feed or a tab in an output is written as a blank, other control characters as escapes such as \\x1b; --json has
+the text as it is. An empty line gives an empty line; a line over the model's input length is cut. With --nbest above
+1, and with --scores, each output is tab-separated: line number (from 1, with --nbest only), score (with --scores
+only), text.
 --mbr draws samples and writes the one that the others resemble most, by the utility: a reward (rouge-l, rouge-n, bleu,
 gleu, cider-d, edit-distance), all pairs at once, or any metric's score (rouge-2, chrf, ...), which is slow.
 For images it is: file, run (if there are several), score (with --scores only), text.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bangbang.cli.numbers import seed, whole
-from bangbang.cli.streams import standard_input, write_utf8
+from bangbang.cli.streams import print_json, print_line, standard_input, write_utf8
 from bangbang.decoding.settings import by_method
 
 if TYPE_CHECKING:
@@ -109,9 +110,9 @@ def windows(lines: Iterator[str], size: int) -> Iterator[list[str]]:
         yield window
 
 
-def read_lines() -> Iterator[str]:
-    """Lines of standard input as text; only a line feed ends a line, and bytes that are no UTF-8 are replaced."""
-    for line in standard_input():
+def read_lines(stream: BinaryIO) -> Iterator[str]:
+    """Lines as text; only a line feed ends a line, and bytes that are no UTF-8 are replaced."""
+    for line in stream:
         yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
 
 
@@ -128,13 +129,14 @@ def run(arguments: argparse.Namespace) -> int:
         return pictures.run(arguments)
     if arguments.html or arguments.encoder or len(arguments.runs) > 1:
         raise InputError("--html, --encoder and several runs are for images: add --image FILE")
+    stream = standard_input()  # before anything is loaded
     run_folder = Run.open(arguments.runs[0], arguments.cache)
     if run_folder.task.reads != "tokens":
         raise InputError(f"{run_folder.folder}: reads images, not text: add --image FILE")
     decoding = decoding_config(run_folder.config.decoding, arguments)
     device, data, number, utility = decoding_device(), run_folder.config.data, 0, run_utility(run_folder, decoding)
     model, length = run_folder.load_model(arguments.checkpoint, device), data.max_target_length
-    for lines in windows(read_lines(), LINES_AT_ONCE):
+    for lines in windows(read_lines(stream), LINES_AT_ONCE):
         ids = run_folder.encode_sources(lines)
         found = generate(model, ids, decoding, length, arguments.nbest, arguments.seed, number, device, utility=utility)
         for line, hypotheses in zip(lines, found, strict=True):
@@ -151,9 +153,9 @@ def write(number: int, hypotheses: Sequence["Hypothesis"], texts: Sequence[str],
             {"text": text, "score": each.score, "log_prob": each.log_prob}
             for text, each in zip(texts, hypotheses, strict=True)
         ]
-        print(json.dumps({"line": number, "outputs": outputs}, ensure_ascii=False))
+        print_json({"line": number, "outputs": outputs})
         return
     for text, each in zip(texts, hypotheses, strict=True):
         columns = [str(number)] if arguments.nbest > 1 else []
         columns += [f"{each.score:.4f}"] if arguments.scores else []
-        print("\t".join([*columns, text]))
+        print_line(*columns, text)

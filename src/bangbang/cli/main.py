@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from bangbang import __version__
 from bangbang.cli import streams
+from bangbang.control_characters import visible
 from bangbang.errors import InputError, ReportedElsewhereError
 
 # verb -> what `bangbang --help` says of it; the module is bangbang.cli.<verb>
@@ -154,7 +155,7 @@ def fail(message: str) -> int:
 
 
 def tell(message: str) -> None:
-    print("bangbang:", *message.split(), file=sys.stderr)
+    print("bangbang:", *visible(message).split(), file=sys.stderr)
 
 
 def entry() -> None:

@@ -4,12 +4,12 @@ import argparse
 import base64
 import html
 import io
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bangbang.cli.streams import print_json, print_line
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -209,9 +209,9 @@ def write(pictures: list[Picture], runs: "list[Run]", said: list[list[Said]], ar
                     {"text": text, "score": each.score, "log_prob": each.log_prob}
                     for text, each in zip(texts, hypotheses, strict=True)
                 ]
-                print(json.dumps({"image": str(picture.path), "run": name, "outputs": outputs}, ensure_ascii=False))
+                print_json({"image": str(picture.path), "run": name, "outputs": outputs})
                 continue
             for text, each in zip(texts, hypotheses, strict=True):
                 columns = [str(picture.path), *([name] if len(runs) > 1 else [])]
                 columns += [f"{each.score:.4f}"] if arguments.scores else []
-                print("\t".join([*columns, text]))
+                print_line(*columns, text)

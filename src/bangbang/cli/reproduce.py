@@ -17,7 +17,6 @@ OUT gets config.toml (what all runs share), runs/, logs/, results.json and repor
 """
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from bangbang.cli.numbers import seed, whole
 from bangbang.cli.report import add_decoders, show_report
+from bangbang.cli.streams import print_json
 from bangbang.reproduction.budgets import BUDGETS, tasks
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def show_plan(plan: "Plan", jobs: int, as_json: bool) -> None:
 
     outline = Outline.of(plan, jobs)
     if as_json:
-        print(json.dumps(outline.plain(), indent=1, ensure_ascii=False))
+        print_json(outline.plain(), indent=1)
         return
     console = Console()
     console.print(outline.table(), highlight=False)

@@ -14,13 +14,13 @@ that is resumed goes on with the validations that it began with.
 """
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.numbers import seed, whole
+from bangbang.cli.streams import print_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.dry_run:
             keep(opened, decoding, record)
     if arguments.json:
-        print(json.dumps(record, indent=1))
+        print_json(record, indent=1)
         return 0
     from bangbang.terminal import Console
 

@@ -49,11 +49,11 @@ def validation_example(run: Run, number: int) -> Example:
 
 
 def row_example(run: Run, split: Split, row: int) -> Example:
-    """A row of a split, with the references that training would show."""
+    """A row of a split, with the references that training, or its last stage, would show."""
     rows = slice(row, row + 1)
     (source,), (references,) = split.sources(rows), split.references(rows)
     inputs = run.task.inputs(split, rows, run.encode_sources)
-    return Example(source, inputs, references if run.config.data.all_references else references[:1])
+    return Example(source, inputs, references if run.config.legs[-1].all_references else references[:1])
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import tomli_w
 
 from bangbang import config as configs
 from bangbang.config import Config
+from bangbang.conversion import suggestion
 from bangbang.errors import InputError
 
 FILE = Path(__file__).parent / "methods.toml"
@@ -135,7 +136,7 @@ def choose(names: Sequence[str]) -> list[Method]:
     known = [*GROUPS, EVERY, *METHODS]
     for name in names:
         if name not in known:
-            raise InputError(f"--methods {name}: unknown{configs.suggestion(name, known)}")
+            raise InputError(f"--methods {name}: unknown{suggestion(name, known)}")
     chosen = [method for method in METHODS.values() if wanted & {EVERY, method.name, *method.groups}]
     there = {method.name for method in chosen}
     for method in chosen:

@@ -5,7 +5,7 @@ resumed from weights, optimiser state and a step number alone, and equals one th
 """
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from torch import Tensor
 from bangbang import config as configs
 from bangbang.config import Config, Leg, leg_label
 from bangbang.consent import FULL, Consent
-from bangbang.contracts import Batch, Diagnostics, Objective
+from bangbang.contracts import AnchoredObjective, Batch, Diagnostics, Objective
 from bangbang.data import Corpus, prepare
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
@@ -30,7 +30,8 @@ from bangbang.locks import locked
 from bangbang.metrics.metric import is_better
 from bangbang.randomness import seed_for
 from bangbang.tasks import quick
-from bangbang.training import checkpoint, guard, retention
+from bangbang.training import checkpoint, guard, retention, stage_start
+from bangbang.training.averaging import WeightAverage
 from bangbang.training.checkpoint import Progress
 from bangbang.training.distributed import Ranks, join, launch
 from bangbang.training.evaluation import decode_split
@@ -122,8 +123,8 @@ class Trainer:
         self.run, self.config, self.accelerator = run, run.config, accelerator
         self.valid_split, self.task = corpus.split("valid"), run.task
         self.stream = BatchStream(
-            corpus.split("train", self.config.data.all_references),
-            self.config.training,
+            corpus.split("train"),
+            self.config,
             accelerator.process_index,
             accelerator.num_processes,
             accelerator.device,
@@ -143,8 +144,8 @@ class Trainer:
         self.saved, self.saved_at = self.progress.step, time.monotonic()
         self.leg = self.config.leg_at(self.progress.step)
         self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
+        saved = run.checkpoints / checkpoint.name_of(self.progress.step)
         if not self.leg_begins():
-            saved = run.checkpoints / checkpoint.name_of(self.progress.step)
             load = partial(checkpoint.load_optimizer, saved, self.model, self.optimizer)
             self.ranks.together(load, on_main_only=True)
         # those of later stages too: what is wrong with one should not be found out after hours
@@ -156,12 +157,27 @@ class Trainer:
         if memory := SharedMemory.of(self.ranks, gradients):
             self.learner.register_comm_hook(memory, SharedMemory.average_bucket)
         self.ranks.share_optimizer(list(self.model.parameters()), self.optimizer)
+        if not self.leg_begins():
+            self.hand_over_start()
         self.utility = run_utility(run, self.config.decoding, lambda: self.stream.split)
+        self.average = None if self.leg_begins() else self.saved_average(saved)
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
     def leg_begins(self) -> bool:
         """Whether the run stands at the start of its stage, where the optimiser's state is fresh."""
         return self.progress.step == self.leg.first_step
+
+    def new_average(self) -> WeightAverage | None:
+        decay = self.leg.optimizer.average_decay
+        return WeightAverage(self.model, decay) if decay else None
+
+    def saved_average(self, saved: Path) -> WeightAverage | None:
+        """The average as it was in a checkpoint, which only the main process reads."""
+        average = self.new_average()
+        if average is not None:
+            self.ranks.together(lambda: average.load(checkpoint.read_weights(saved, self.model)), on_main_only=True)
+            self.ranks.share(average.values.values())
+        return average
 
     def objective(self, leg: Leg) -> Objective:
         length = self.config.data.max_target_length
@@ -170,16 +186,29 @@ class Trainer:
     def begin_leg(self) -> None:
         """Go on with the stage that begins at this step: its weights, a new optimiser, its objective."""
         self.leg = self.config.leg_at(self.progress.step)
-        if self.leg.start == "best" and self.progress.best_step != self.progress.step:
+        if self.leg.start == "best" and self.progress.has_best:
             self.ranks.together(self.load_best, on_main_only=True)
-            self.ranks.share_weights(self.model)
+            self.ranks.share(self.model.state_dict().values())
+        self.average = self.new_average()
         self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
         self.own_learner.objective = self.objectives[self.leg.number]
+        self.hand_over_start()
         if self.config.stages:
             number, label = self.leg.number + 1, leg_label(self.leg)
             self.monitor.say(f"stage {number} of {len(self.config.stages)}: {label}, {self.leg.steps:,} steps")
             if self.journal:
                 self.journal.begin_stage(self.progress.step, number, label, self.progress.seconds)
+
+    def hand_over_start(self) -> None:
+        """Give the objective the model of its stage's start, if it asks for it; the run keeps those weights."""
+        if not self.leg.objective.needs_start:
+            return
+        objective, start = self.objectives[self.leg.number], stage_start.frozen(self.model)
+        assert isinstance(objective, AnchoredObjective)
+        use = stage_start.save if self.leg_begins() else stage_start.load
+        self.ranks.together(partial(use, self.run.checkpoints, self.leg.number, start), on_main_only=True)
+        self.ranks.share(start.state_dict().values())
+        objective.begin_stage(start)
 
     def load_best(self) -> None:
         """Put the best validated weights into the model."""
@@ -240,7 +269,7 @@ class Trainer:
         caveat = f"; {self.run.caveat}" if self.run.caveat else ""
         return (
             f"{parameters:,} parameters, {self.stream.split.examples:,} training examples, "
-            f"{self.stream.steps_per_epoch:,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
+            f"{self.stream.steps_per_epoch(self.leg):,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
             f"on {self.accelerator.device}, into {self.run.folder}{caveat}"
         )
 
@@ -274,6 +303,8 @@ class Trainer:
             for group in self.optimizer.param_groups:
                 group["lr"] = learning_rate(step - self.leg.first_step, self.leg.steps, settings)
             clipped_step(self.optimizer, factor, norm, settings.clip_norm)
+        if self.average is not None:
+            self.average.add(step - self.leg.first_step + 1)
         self.optimizer.zero_grad(set_to_none=True)
         examples = len(batch.source) * accelerator.num_processes
         return loss if count > 0 else loss * torch.nan, norm, diagnostics, examples
@@ -281,8 +312,8 @@ class Trainer:
     def log(self, interval: Interval) -> None:
         values = interval.close(self.accelerator.device, lambda sums: self.accelerator.reduce(sums, "sum"))
         rate = learning_rate(self.progress.step - 1 - self.leg.first_step, self.leg.steps, self.leg.optimizer)
-        epoch = self.progress.step / self.stream.steps_per_epoch
-        self.monitor.update(self.progress, values["loss"], values["examples_per_second"])
+        epoch = self.stream.epochs(self.progress.step)
+        self.monitor.update(self.progress, values)
         if self.journal:
             record = {"epoch": epoch, "seconds": self.progress.seconds, "learning_rate": rate, **values}
             record["skipped"] = self.progress.skipped
@@ -293,18 +324,19 @@ class Trainer:
     def validate(self) -> None:
         """Decode the validation set, score it, note whether it is the best so far."""
         limits, metric, step = self.config.training, self.config.metric, self.progress.step
-        decoded = decode_split(
-            self.run,
-            self.model,
-            self.valid_split,
-            self.config.decoding,
-            limit=limits.validation_examples,
-            seed=limits.seed,
-            device=self.accelerator.device,
-            part=(self.ranks.rank, self.ranks.count),
-            gather=self.ranks.gather,
-            utility=self.utility,
-        )
+        with self.average.in_place() if self.average else nullcontext():
+            decoded = decode_split(
+                self.run,
+                self.model,
+                self.valid_split,
+                self.config.decoding,
+                limit=limits.validation_examples,
+                seed=limits.seed,
+                device=self.accelerator.device,
+                part=(self.ranks.rank, self.ranks.count),
+                gather=self.ranks.gather,
+                utility=self.utility,
+            )
         found = self.ranks.is_main and quick(self.task.metric, decoded.outputs, decoded.references)
         scores = self.ranks.from_main(found)
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
@@ -329,5 +361,6 @@ class Trainer:
 
     def write_checkpoint(self) -> None:
         folder, kept = self.run.checkpoints, self.config.training.keep_checkpoints
-        checkpoint.save(folder, self.model, self.optimizer, self.progress, self.run.origin)
+        average = self.average.tensors() if self.average else None
+        checkpoint.save(folder, self.model, self.optimizer, self.progress, self.run.origin, average)
         retention.prune(folder, kept, self.progress.best_step)
