@@ -152,7 +152,7 @@ class Rloo(RegularizedSettings):
     """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
 
     samples: int = 5
-    credit: Literal["sequence", "token"] = "sequence"
+    credit: Literal["sequence", "token"] = "token"
     """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
 
     def __post_init__(self) -> None:
