@@ -13,7 +13,8 @@ from benchmarks.matrix_products import record
 SMALL = ["--vocab", "60", "--dim", "8", "--batch", "4", "--max-length", "6", "--mean-length", "4", "--repeats", "1"]
 KEYS = {
     "seconds_per_step", "positions", "seconds_per_position", "ratio_per_position", "ratio_per_step",
-    "extra_memory_mb", "bound_share", "gflop",
+    "extra_memory_mb", "bound_share", "gflop", "sequences", "ratio_per_sequence",
+    "lengths",
 }  # fmt: skip
 
 
@@ -31,6 +32,18 @@ def test_every_method_has_every_number(model: str, capsys: pytest.CaptureFixture
         assert result[method]["positions"] > 0 and result[method]["bound_share"] > 0
     needed = [result[method]["gflop"] / result[method]["positions"] for method in ("naive", "bbspg")]
     assert needed[0] == pytest.approx(needed[1])
+
+
+def test_methods_with_several_samples_are_measured_by_the_sequence(capsys: pytest.CaptureFixture[str]) -> None:
+    methods = ("mle", "rloo", "scst", "mrt", "ocd")
+    result = measured(capsys, "step", *SMALL, "--methods", *methods, "--samples", "3", "--no-memory")
+    lengths = {method: result[method]["lengths"] for method in methods}
+    assert lengths == {"mle": "cold", "rloo": "settled", "scst": "settled", "mrt": "settled", "ocd": "cold"}
+    assert [result[method]["sequences"] for method in methods] == [1, 3, 3, 5, 3]
+    for method in methods:
+        row = result[method]
+        assert set(row) == KEYS and row["ratio_per_sequence"] == pytest.approx(row["ratio_per_step"] / row["sequences"])
+    assert result["rloo"]["positions"] > 4 * 3, "three samples of each of four examples"
 
 
 def test_samples_of_a_model_that_knows_how_long_headlines_are_end_sooner(capsys: pytest.CaptureFixture[str]) -> None:
