@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import tomli_w
@@ -45,6 +46,8 @@ class Method(NamedTuple):
     """The method whose weights it starts from; empty means a cold start."""
     share: float = 1.0
     """Its steps, as a share of the budget's."""
+    of_steps: Mapping[str, float] = MappingProxyType({})
+    """Settings that are numbers of steps, as shares of the budget's."""
     stages: tuple[Stage, ...] = ()
     """What it is trained by in turn, instead of the budget's own stages."""
     late: bool = False
@@ -59,7 +62,8 @@ class Method(NamedTuple):
 
     def changes(self, config: Config) -> list[str]:
         """Its settings for runs that are otherwise `config`."""
-        own = [*self.settings, *bundled(self.use, config)]
+        counts = [f"{name}={steps_of(share, config)}" for name, share in self.of_steps.items()]
+        own = [*self.settings, *counts, *bundled(self.use, config)]
         if self.stages:
             return [*own, *self.staged(config)]
         cut = [] if self.share == 1 else [f"training.max_steps={steps_of(self.share, config)}"]
