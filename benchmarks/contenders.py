@@ -19,6 +19,7 @@ from bangbang import registry
 from bangbang.contracts import Batch, InputSizes
 from bangbang.models import Generator
 from bangbang.rewards import Dup, EditDistance, Eos, References, RougeN, Sum, dense
+from bangbang.rewards.state import State
 from bangbang.rewards.sums import SumState
 from bangbang.symbols import BOS, EOS, PAD
 from bangbang.training.learner import Learner
@@ -28,12 +29,13 @@ from bangbang.training.settings import OptimizerSettings
 
 class UnequalState(SumState):
     def loss_weight(self) -> Tensor:
-        weights = super().loss_weight()
-        return weights + torch.arange(len(weights), device=weights.device) / 10_000
+        weights, main = super().loss_weight(), self.parts[0]
+        assert isinstance(main, State)
+        return weights + main.t * torch.arange(len(weights), device=weights.device) / 1e5
 
 
 class Unequal(Sum):
-    """A sum whose rewards differ from row to row: those of an untrained model on random tokens are mostly 0."""
+    """A sum whose rewards differ from row to row, and so do their growths: an untrained model's are mostly 0."""
 
     def begin(self, references: References) -> UnequalState:
         state = super().begin(references)

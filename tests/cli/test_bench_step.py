@@ -1,5 +1,6 @@
 """`bangbang bench step` and `train-step`: every number is there, and the count of operations is the products' own."""
 
+import argparse
 import json
 from typing import Any
 
@@ -8,6 +9,8 @@ import torch
 
 from bangbang.cli.main import main
 from bangbang.products import LARGE, affine, onednn_linear
+from benchmarks import step
+from benchmarks.contenders import Contender
 from benchmarks.matrix_products import record
 
 SMALL = ["--vocab", "60", "--dim", "8", "--batch", "4", "--max-length", "6", "--mean-length", "4", "--repeats", "1"]
@@ -44,6 +47,15 @@ def test_methods_with_several_samples_are_measured_by_the_sequence(capsys: pytes
         row = result[method]
         assert set(row) == KEYS and row["ratio_per_sequence"] == pytest.approx(row["ratio_per_step"] / row["sequences"])
     assert result["rloo"]["positions"] > 4 * 3, "three samples of each of four examples"
+
+
+@pytest.mark.parametrize("lengths", ["cold", "settled"])
+def test_no_sample_is_left_out_of_the_loss(lengths: str) -> None:
+    parser = argparse.ArgumentParser()
+    step.add_arguments(parser)
+    contender = Contender("rloo", parser.parse_args([*SMALL, "--samples", "4", "--lengths", lengths]))
+    losses, _, diagnostics = contender.learner(contender.batch, 0, torch.Generator().manual_seed(0))
+    assert len(losses) > 0.9 * diagnostics.sample_tokens and diagnostics.equal == 0
 
 
 def test_samples_of_a_model_that_knows_how_long_headlines_are_end_sooner(capsys: pytest.CaptureFixture[str]) -> None:
