@@ -2,8 +2,9 @@
 
 The model is untrained but ends its texts as one does that knows how long headlines are, so that nearly all samples
 differ from one another: a trained one has fewer pairs to compare. `times` is the time of drawing, comparing and
-choosing over that of drawing alone. Drawing includes the encoder. Each utility compares the same samples. Names that no
-reward has are metrics, which compare texts pair by pair.
+choosing over that of drawing alone, and `cpu_times` the same of the processor's time, for a machine with other work.
+Drawing includes the encoder. Each utility compares the same samples. Names that no reward has are metrics, which
+compare texts pair by pair.
 
 examples:
   bangbang bench mbr
@@ -14,12 +15,13 @@ examples:
 import argparse
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import RenderableType
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from bangbang.decoding import Utility
     from bangbang.decoding.minimum_risk import Pool
 
+T = TypeVar("T")
 HELP = "minimum Bayes risk against drawing its samples"
 SHAPE = ("lines", "samples", "temperature", "vocab", "dim", "source_length", "max_length", "mean_length", "seed")
 
@@ -50,29 +53,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from bangbang.decoding.minimum_risk import utilities
-
     if arguments.lines < 1 or arguments.samples < 1:
         raise InputError("--lines and --samples must be at least 1")
     ground = TrainedGround(arguments) if arguments.trained else RandomGround(arguments)
-    begin = time.perf_counter()
-    batches = ground.draw()
-    drawing = time.perf_counter() - begin
+    batches, drawing = timed(ground.draw)
     pools = [pool for batch in batches for pool in batch]
     found: dict[str, dict[str, float]] = {}
     for name in arguments.utilities:
         utility = ground.utility(name)
-        list(utilities(batches[0][:1], utility, torch.device("cpu")))  # counts document frequencies
-        begin = time.perf_counter()
-        for batch in batches:
-            matrices = utilities(batch, utility, torch.device("cpu"))
-            for pool, matrix in zip(batch, matrices, strict=True):
-                pool.ranked(matrix)
-        seconds = time.perf_counter() - begin
-        found[name] = {"seconds": seconds, "times": (drawing + seconds) / drawing}
+        choose(batches[:1], utility)  # counts document frequencies
+        _, comparing = timed(partial(choose, batches, utility))
+        found[name] = {
+            "seconds": comparing.wall,
+            "times": 1 + comparing.wall / drawing.wall,
+            "cpu_times": 1 + comparing.cpu / drawing.cpu,
+        }
     words = [len(each.tokens) for pool in pools for each in pool.texts]
     return {
-        "drawing_seconds": drawing,
+        "drawing_seconds": drawing.wall,
         "utilities": found,
         "lines": len(pools),
         "distinct": sum(len(pool.texts) for pool in pools) / len(pools),
@@ -82,6 +80,28 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
+
+
+class Seconds(NamedTuple):
+    wall: float
+    cpu: float
+
+
+def timed(work: "Callable[[], T]") -> "tuple[T, Seconds]":
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return result, Seconds(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def choose(batches: "list[list[Pool]]", utility: "Utility") -> None:
+    import torch
+
+    from bangbang.decoding.minimum_risk import utilities
+
+    for batch in batches:
+        matrices = utilities(batch, utility, torch.device("cpu"))
+        for pool, matrix in zip(batch, matrices, strict=True):
+            pool.ranked(matrix)
 
 
 def drawn(
@@ -175,10 +195,10 @@ def table(result: dict[str, Any]) -> "RenderableType":
         f"{result['lines']:,} lines x {samples} samples, {distinct:.1f} of them different, {result['words']:.1f} words"
     )
     grid = Table(title=title, title_justify="left")
-    for name in ("utility", "drawing", "comparing and choosing", "times the drawing"):
+    for name in ("utility", "drawing", "comparing and choosing", "times the drawing", "by CPU time"):
         grid.add_column(name, justify="left" if name == "utility" else "right")
     for name, numbers in result["utilities"].items():
         seconds = f"{result['drawing_seconds']:.1f} s", f"{numbers['seconds']:.1f} s"
-        grid.add_row(Text(name), *seconds, f"{numbers['times']:.2f}")
+        grid.add_row(Text(name), *seconds, f"{numbers['times']:.2f}", f"{numbers['cpu_times']:.2f}")
     grid.caption = f"{result['threads']} threads"
     return grid
