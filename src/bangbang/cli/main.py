@@ -34,6 +34,7 @@ VERBS = {
     "report": "compare runs on the test split: a table, and a page to look at",
     "plugins": "list every model, reward, objective, corpus, metric and task that a config may choose",
     "migrate": "rewrite a config of an older version",
+    "doctor": "look whether this machine can train, and what it lacks",
     "bench": "measure speed as ratios, on this machine",
 }
 
