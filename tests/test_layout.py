@@ -21,7 +21,8 @@ ALLOWED = {
     "features": set(),
     "corpora": {"features"},
     "data": {"features", "corpora"},
-    "models": {"heads"},
+    "models": {"heads", "hf"},  # its settings build what is borrowed from transformers
+    "hf": {"heads", "models", "objectives", "rewards", "metrics", "data", "decoding", "tasks"},
     "objectives": {"rewards", "heads"},
     "decoding": {"models", "heads", "rewards"},
     "tasks": {"metrics"},
@@ -54,6 +55,7 @@ ALLOWED = {
         "metrics",
         "heads",
         "rewards",
+        "hf",
     },
 }
 # groups whose kinds nobody but their own room may name; a corpus and a metric are named by users of the library

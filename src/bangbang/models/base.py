@@ -114,13 +114,15 @@ class TwoPassRollout(Generic[State]):
 
 @contextmanager
 def without_dropout(model: Model[Any]) -> Iterator[None]:
-    """The model as it is for decoding, for the time of a block."""
-    training = getattr(model, "training", False)
+    """The model as it is for decoding, for the time of a block; parts that are so anyway stay so."""
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    training = [module for module in modules if module.training]
     model.eval()
     try:
         yield
     finally:
-        model.train(training)
+        for module in training:
+            module.training = True
 
 
 class InputDecoder(Generic[State]):
