@@ -19,6 +19,8 @@ class Tokens(NamedTuple):
     """Rows of the output layer: some models have more than there are tokens."""
     filler: int
     """What stands in for a token that is not to be read."""
+    ends: tuple[int, ...] = ()
+    """Their tokens that end a text; the first is the one that is written."""
     prefix: tuple[int, ...] = ()
     """What a decoder reads before its first token, in their ids; empty leaves it to the model."""
     template: Template = Template()
@@ -57,7 +59,7 @@ class Tokens(NamedTuple):
         An encoder reads a text with `</s>` behind it. A model without one goes on after `<s>`.
         """
         coder = model.config.is_encoder_decoder
-        return cls(Alphabet.same(size), size, PAD, (), Template((), (EOS,) if coder else (BOS,), not coder))
+        return cls(Alphabet.same(size), size, PAD, (EOS,), (), Template((), (EOS,) if coder else (BOS,), not coder))
 
     @classmethod
     def _known(
@@ -77,7 +79,8 @@ class Tokens(NamedTuple):
         alphabet = Alphabet(size, ends, unknown, forbidden, rows_of(model))
         filler = config.pad_token_id if config.pad_token_id is not None else ends[0]
         template = template_of(model, tokenizer, ends[0], separator)
-        return cls(alphabet, rows_of(model), filler, prefix_of(config, tokenizer) if coder else (), template)
+        prefix = prefix_of(config, tokenizer) if coder else ()
+        return cls(alphabet, rows_of(model), filler, tuple(ends), prefix, template)
 
     def ordinary(self, count: int) -> list[int]:
         """So many of their tokens that may be generated."""
