@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from bangbang.metrics.metric import Metric
+    from bangbang.translation import Translation
 
 
 class Batch(NamedTuple):
@@ -241,6 +242,10 @@ class InputSizes(NamedTuple):
     """Tokens of the input, where the sources are texts with a vocabulary of their own; None if it is the output's."""
     features: int | None
     """Numbers that an image is given by, where the sources are images."""
+    translation: Translation | None = None
+    """How the output's ids are those of a tokenizer that was made elsewhere, where it was."""
+    specials: tuple[int, ...] = ()
+    """The ids, in that tokenizer, of its tokens that are no text."""
 
 
 # rewards

@@ -3,7 +3,8 @@
 Whatever a model does between its last layer and its head, such as scaling or another transform, has happened by then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
@@ -25,14 +26,8 @@ class Captured:
         head = output_layer(self.module)
         handle = head.register_forward_pre_hook(self._keep)
         try:
-            outputs = self.module(**inputs)
-        except IndexError as error:
-            if "out of range in self" not in str(error):  # an embedding's words
-                raise
-            raise InputError(
-                f"{type(self.module).__name__}: cannot read {length_of(inputs)} tokens at once ({error}); its "
-                "max_position_embeddings may be smaller than data.max_source_length or data.max_target_length"
-            ) from None
+            with reading(self.module, inputs):
+                outputs = self.module(**inputs)
         finally:
             handle.remove()
         if self.calls != 1:
@@ -44,6 +39,20 @@ class Captured:
         self.calls += 1
         self.features = found[:, -self.last :]
         return (self.features if self.whole else self.features[:1, -1:], *others)
+
+
+@contextmanager
+def reading(module: PreTrainedModel, inputs: Mapping[str, Any]) -> Iterator[None]:
+    """Tells in one line of texts that are longer than the model has positions."""
+    try:
+        yield
+    except IndexError as error:
+        if "out of range in self" not in str(error):  # an embedding's words
+            raise
+        raise InputError(
+            f"{type(module).__name__}: cannot read {length_of(inputs)} tokens; its max_position_embeddings may be "
+            "smaller than data.max_source_length or data.max_target_length"
+        ) from None
 
 
 def length_of(inputs: Mapping[str, Any]) -> int:

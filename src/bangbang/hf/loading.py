@@ -67,7 +67,7 @@ def load_tokenizer(name: str) -> Any:
 def model_of(config: PreTrainedConfig, where: str, meta: bool = False) -> PreTrainedModel:
     """A generator of a config, with weights as they are initialised, or an outline without any."""
     kind = class_of(config, where)
-    with torch.device("meta" if meta else torch.get_default_device()), quiet():
+    with torch.device("meta" if meta else torch.empty(0).device), quiet():
         return told(where, lambda: kind(config))
 
 

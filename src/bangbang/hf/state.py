@@ -20,7 +20,7 @@ from transformers import Cache, PreTrainedModel
 from transformers.generation import GenerationMixin
 from transformers.generation.utils import ALL_CACHE_NAMES
 
-from bangbang.hf.capture import Captured
+from bangbang.hf.capture import Captured, reading
 
 try:
     from transformers.models.whisper.generation_whisper import WhisperGenerationMixin as LongForm
@@ -197,7 +197,7 @@ def start(model: PreTrainedModel, inputs: Mapping[str, Tensor], prefix: tuple[in
     if prefix:
         batch = next(iter(inputs.values()))
         given["decoder_input_ids"] = torch.tensor([prefix], device=batch.device).repeat(len(batch), 1)
-    with with_graph(model):
+    with with_graph(model), reading(model, inputs):
         state: HfState = model.generate(**given, **PLAIN, pad_token_id=filler, custom_generate=take)
     return state
 
