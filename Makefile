@@ -10,8 +10,9 @@ run: $(READY)
 	$(BIN)/bangbang train configs/headlines-docstrings.toml --out runs/docstrings --resume
 	$(BIN)/bangbang evaluate runs/docstrings --split valid --samples 5
 
+# a file of tests at a time on each core, with one thread: two threads beside anything else are slower than one
 test: $(READY)
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

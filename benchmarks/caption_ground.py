@@ -95,7 +95,7 @@ def read_pairs(data: CorpusSettings) -> None:
 
 def read(corpus: Corpus) -> None:
     for name in corpus.manifest["splits"]:
-        split = corpus.split(name, all_references=True)
+        split = corpus.split(name)
         split.references(slice(None))
         split.features(slice(None))
-        split.batch(np.arange(split.examples))
+        split.batch(np.arange(split.examples), all_references=True)

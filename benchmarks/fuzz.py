@@ -29,7 +29,7 @@ from bangbang.data import Corpus, batches, load_vocabulary, prepare
 from bangbang.data.settings import BytePairs, Words
 from bangbang.errors import InputError
 from bangbang.models.settings import AttentionGruSettings
-from bangbang.reporting.results import read_history
+from bangbang.reporting.history import read_history
 from bangbang.reproduction.status import latest
 from bangbang.training import checkpoint, journal, retention
 from bangbang.training.checkpoint import Progress

@@ -21,7 +21,7 @@ from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_
 def train(config: configs.Config) -> Generator[Any]:
     """A model for texts, trained as the config says."""
     corpus = prepare(config.data, config.vocabulary)
-    stream = BatchStream(corpus.split("train"), config.training, rank=0, world=1, device=torch.device("cpu"))
+    stream = BatchStream(corpus.split("train"), config, rank=0, world=1, device=torch.device("cpu"))
     torch.manual_seed(config.training.seed)
     model = config.model.build(InputSizes(len(corpus.vocabulary), None, None))
     optimizer = build_optimizer(model.parameters(), config.optimizer)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.errors import InputError
-from bangbang.objectives.settings import BangBang, Mle, Pg
+from bangbang.objectives.settings import BangBang, Mle, Pg, Raml
 from bangbang.rewards.settings import BleuSettings, RougeLSettings
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.toml"))
@@ -172,6 +172,14 @@ def test_stages_are_cut_at_max_steps_and_changed_from_the_command_line(tmp_path:
     assert len(configs.read(tmp_path / "config.toml", ["training.max_steps=5"]).legs) == 1
 
 
+def test_stages_as_one_setting_replace_those_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(STAGES)
+    stages = 'stages=[{steps = 7, objective = {kind = "raml", tau = 0.5}}, {steps = 2, start = "best"}]'
+    first, second = configs.read(tmp_path / "config.toml", [stages, "stages.2.steps=3"]).legs
+    assert (first.steps, first.objective, second.steps, second.start) == (7, Raml(tau=0.5), 3, "best")
+    assert configs.read(tmp_path / "config.toml", ["stages=[]"]).stages == ()
+
+
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 40))
 def test_legs_follow_each_other_up_to_max_steps(steps: list[int], most: int) -> None:
     config = configs.build({"stages": [{"steps": each} for each in steps], "training": {"max_steps": most}}, "here")
@@ -205,6 +213,10 @@ def test_differences_in_stages_are_named_as_settings_are(tmp_path: Path) -> None
     [
         ("stages.3.steps=3", "there are 2 stages"),
         ("stages.1.steps.x=3", "steps is no table"),
+        ("stages=5", "expected a list of tables"),
+        ("stages=two", "expected a list of tables"),
+        ("stages=[5]", "expected a list of tables"),
+        ("stages=[{}]", "stages.steps must be at least 1"),
         ("stages.2.objective.p_drop=2", "'p_drop' belongs to kind bbspg"),
         ("stages.1.objective.p_drop=2", "--set: stages, number 1: objective.p_drop must be between 0 and 1"),
     ],

@@ -157,13 +157,13 @@ def test_a_beam_beyond_memory_is_one_line(
     assert "a beam of 10,000 for 20 lines needs" in one_line(capsys.readouterr().err.encode())
 
 
-@pytest.mark.parametrize("kind", ["raml", "pg", "spg", "bbspg"])
+@pytest.mark.parametrize("kind", ["raml", "pg", "spg", "bbspg", "rloo"])
 def test_more_samples_than_memory_are_one_line(
     tiny_config: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = ["--set", f"objective.kind={kind}", "--set", "objective.samples=1000000000000"]
     assert main(["train", str(tiny_config), "--out", str(tmp_path / "run"), *settings]) == 2
-    assert "objective.samples = 1,000,000,000,000 for 16 examples a step needs" in one_line(
+    assert "a step of 1,000,000,000,000 sequences for each of 16 examples needs" in one_line(
         capsys.readouterr().err.encode()
     )
 

@@ -6,20 +6,20 @@ imports torch: a config can be read, checked and written in milliseconds.
 """
 
 import dataclasses
-import difflib
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_type_hints
 
 import tomli_w
 
 from bangbang import registry
+from bangbang.conversion import chosen, convert, suggestion
 from bangbang.corpora.settings import CorpusSettings
 from bangbang.data.settings import VocabularySettings
 from bangbang.decoding.settings import DecodingSettings
@@ -32,11 +32,8 @@ from bangbang.settings import KindSettings, Settings
 from bangbang.tasks.settings import TaskSettings
 from bangbang.training.settings import OptimizerSettings, StageSettings, TrainingSettings
 
-T = TypeVar("T")
 K = TypeVar("K", bound=KindSettings)
-LARGEST = 2**53  # whole numbers up to here are exact in every format a setting goes through
 CONFIG_BYTES = 2**20  # ours have a few thousand
-ANY_CORPUS = "files"  # what [data] means by a corpus that has no name
 STAGED = ("objective", "reward", "optimizer")  # the tables that a stage may change
 
 
@@ -53,6 +50,8 @@ class Leg(NamedTuple):
     first_step: int
     steps: int
     start: Literal["last", "best"]
+    batch_size: int
+    all_references: bool
     objective: ObjectiveSettings
     reward: RewardSettings
     optimizer: OptimizerSettings
@@ -103,11 +102,15 @@ class Config:
     def planned(self) -> list[Leg]:
         """The stages one after the other, wherever training.max_steps ends the run; one leg where there are none."""
         if not self.stages:
-            return [Leg(0, 0, self.training.max_steps, "last", self.objective, self.reward, self.optimizer)]
+            data = self.training.batch_size, self.data.all_references
+            return [Leg(0, 0, self.training.max_steps, "last", *data, self.objective, self.reward, self.optimizer)]
         legs: list[Leg] = []
         begin = 0
         for number, stage in enumerate(self.stages):
-            legs.append(Leg(number, begin, stage.steps, stage.start, *stage_tables(self, number)))
+            batch_size = stage.batch_size or self.training.batch_size
+            several = stage.references == "all" if stage.references else self.data.all_references
+            place = number, begin, stage.steps, stage.start
+            legs.append(Leg(*place, batch_size, several, *stage_tables(self, number)))
             begin += stage.steps
         return legs
 
@@ -262,7 +265,10 @@ def dumps(config: Config) -> str:
 
 
 def override(config: Config, settings: Sequence[str]) -> Config:
-    """`config` with each `table.key=value` of `settings` put in; the value is TOML, or a bare word."""
+    """`config` with each `table.key=value` of `settings` put in; the value is TOML, or a bare word.
+
+    `stages=[...]` replaces all stages.
+    """
     if not settings:
         return config
     tables = plain(config)
@@ -270,7 +276,9 @@ def override(config: Config, settings: Sequence[str]) -> Config:
     for setting in settings:
         name, equals, text = setting.partition("=")
         keys = name.strip().split(".")
-        if keys[0] == "stages" and equals and len(keys) in (3, 4):
+        if keys == ["stages"] and equals:
+            tables["stages"] = stages_of(value_of(text), setting)
+        elif keys[0] == "stages" and equals and len(keys) in (3, 4):
             change_stage(tables.get("stages", []), keys[1:], value_of(text), setting)
         elif not equals or len(keys) != 2:
             raise InputError(f"--set {setting}: expected table.key=value, such as training.max_steps=500")
@@ -289,6 +297,13 @@ def value_of(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
         return text.strip()
+
+
+def stages_of(value: Any, setting: str) -> list[dict[str, Any]]:
+    """All stages as one setting, `stages=[{steps = 500}, {steps = 100}]`."""
+    if not isinstance(value, list) or not all(isinstance(stage, dict) for stage in value):
+        raise InputError(f"--set {setting}: expected a list of tables, such as stages=[{{steps = 500}}]")
+    return value
 
 
 def change_stage(stages: list[dict[str, Any]], keys: list[str], value: Any, setting: str) -> None:
@@ -340,97 +355,6 @@ def build(table: Mapping[str, Any], where: str) -> Config:
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     return config
-
-
-def suggestion(key: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; known keys are {', '.join(names)}"
-
-
-def chosen(base: type[KindSettings], table: Mapping[str, Any], where: str) -> type[KindSettings]:
-    """The dataclass of the kind that a table names, or of the default one."""
-    if issubclass(base, CorpusSettings):
-        name = table.get("corpus", registry.default(base.group))
-        if not isinstance(name, str):
-            raise InputError(f"{where}: corpus: expected str, got {excerpt(name)!r}")
-        named_so = name != ANY_CORPUS and registry.has(base.group, name)
-        return registry.find(base.group, name if named_so else ANY_CORPUS, where)
-    name = table.get("kind", registry.default(base.group))
-    if not isinstance(name, str):
-        raise InputError(f"{where}: kind: expected str, got {excerpt(name)!r}")
-    return registry.find(base.group, name, f"{where}: kind")
-
-
-def convert_table(value: Any, base: type[Settings], where: str) -> Settings:
-    """An instance of a table's dataclass, or of the one that its kind chooses."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"{where}: expected a table")
-    kind: type[Settings] = base
-    if issubclass(base, KindSettings):
-        kind = chosen(base, value, where)
-        if not issubclass(kind, CorpusSettings):
-            value = {key: entry for key, entry in value.items() if key != "kind"}
-    hints = get_type_hints(kind)
-    fields = registry.fields_of(kind)
-    for key in value:
-        if key not in fields:
-            raise InputError(f"{where}: {unknown_key(key, base, kind, fields)}")
-    return kind(**{key: convert(entry, hints[key], f"{where}: {key}") for key, entry in value.items()})
-
-
-def unknown_key(key: str, base: type[Settings], kind: type[Settings], fields: list[str]) -> str:
-    """What to say of a key that a kind does not have: perhaps it is another kind's."""
-    if issubclass(base, KindSettings) and issubclass(kind, KindSettings):
-        selector = "corpus" if issubclass(base, CorpusSettings) else "kind"
-        own = registry.name_of(kind)
-        owners = registry.owners(base.group, key)
-        if owners:
-            only = owners[0] if len(owners) == 1 else ""
-            way = f"set {base.table}.{selector}={only}" if only else f"choose one by {selector}"
-            way = "make data.corpus a path" if base.table == CorpusSettings.table and only == ANY_CORPUS else way
-            return f"{key!r} belongs to {selector} {' and '.join(owners)}, and this is {own!r}; {way}, or leave it out"
-        fields = [selector, *(name for name in fields if name != selector)]
-    return f"unknown key {key!r}{suggestion(key, fields)}"
-
-
-def convert(value: Any, kind: Any, where: str) -> Any:
-    """A value of a config file as the type `kind`; an InputError says what was expected."""
-    if isinstance(kind, type) and issubclass(kind, Settings):
-        return convert_table(value, kind, where)
-    origin = get_origin(kind)
-    if origin is Literal:
-        if value not in get_args(kind):
-            raise InputError(f"{where}: {excerpt(value)!r} is not one of {', '.join(map(repr, get_args(kind)))}")
-        return value
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise InputError(f"{where}: expected a list, got {excerpt(value)!r}")
-        return tuple(convert(each, get_args(kind)[0], where) for each in value)
-    if origin is not None:
-        if not isinstance(value, Mapping):
-            raise InputError(f"{where}: expected a table")
-        return dict(value)
-    return convert_value(value, kind, where)
-
-
-def excerpt(value: Any) -> str:
-    """The beginning of a value; Python refuses to write out whole numbers of thousands of digits."""
-    return "a very large number" if isinstance(value, int) and abs(value) > LARGEST else str(value)[:80]
-
-
-def convert_value(value: Any, kind: type[Any], where: str) -> Any:
-    if isinstance(value, int) and abs(value) > LARGEST:
-        raise InputError(f"{where}: larger than any number here may be")
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is not kind:
-        raise InputError(f"{where}: expected {kind.__name__}, got {excerpt(value)!r}")
-    if value != value:
-        raise InputError(f"{where}: is not a number")
-    if isinstance(value, str) and "\0" in value:
-        raise InputError(f"{where}: has a NUL character in it")
-    return value
 
 
 def flat(config: Config) -> dict[str, Any]:

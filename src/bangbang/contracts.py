@@ -106,8 +106,12 @@ class Head(Protocol):
         """V, the special tokens included."""
         ...
 
-    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
-        """Σ_k c_k · log p(token_k) of each position, for tokens [N], or [N, K] with `<pad>` in unused slots."""
+    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None, smoothing: float = 0.0) -> Scored:
+        """Σ_k c_k · log p(token_k) of each position, for tokens [N], or [N, K] with `<pad>` in unused slots.
+
+        With a `smoothing` ε, log p(token_k) gives way to (1 - ε) · log p(token_k) + ε · the mean log p of all tokens
+        that can be generated.
+        """
         ...
 
     def score_sets(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
@@ -361,6 +365,8 @@ class Diagnostics(NamedTuple):
     model_tokens: int = 0  # chosen by the model alone
     entropy: float = 0.0  # Σ of the model's entropies, in nats
     measured: int = 0  # positions in the loss whose entropy was taken
+    compared: int = 0  # examples whose samples were weighed against a baseline
+    equal: int = 0  # of these, with all weights 0: the samples earned the same, and there is nothing to learn
 
 
 class Proposal(NamedTuple):
@@ -374,6 +380,10 @@ class Proposal(NamedTuple):
     """What the sum of the losses is divided by; None means the number of positions."""
     sets: bool = False
     """Whether the targets [N, K] of a position are a set, whose probability is raised, with one weight [N] each."""
+    temperature: float = 1.0
+    """T of the distribution softmax(logits / T) that is trained."""
+    smoothing: float = 0.0
+    """ε, the share of each weight that goes evenly to all tokens that can be generated; not of sets."""
 
 
 class Objective(Protocol):
@@ -381,6 +391,15 @@ class Objective(Protocol):
 
     def propose(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
         """Targets of this step, counted from the start of its stage. All randomness is the generator's."""
+        ...
+
+
+@runtime_checkable
+class AnchoredObjective(Objective, Protocol):
+    """A method that compares the model with what it was when the stage began. Its settings say so: `needs_start`."""
+
+    def begin_stage(self, start: Model[Any]) -> None:
+        """Takes a frozen copy of the model at the stage's start, in eval mode, before the first step of a sitting."""
         ...
 
 

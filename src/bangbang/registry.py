@@ -105,6 +105,8 @@ def load(group: str, point: EntryPoint) -> type[KindSettings]:
     base = base_of(group)
     if not isinstance(kind, type) or not issubclass(kind, base) or not dataclasses.is_dataclass(kind):
         raise InputError(f"{package_of(point)}: {point.value} is not a dataclass derived from {base.__name__}")
+    if missing := sorted(kind.__abstractmethods__):
+        raise InputError(f"{package_of(point)}: {point.value} does not define {' and '.join(missing)}")
     _guests[kind] = point.name
     return kind
 

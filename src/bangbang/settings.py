@@ -8,6 +8,7 @@ import ast
 import dataclasses
 import inspect
 import textwrap
+from abc import ABC
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -30,8 +31,8 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class KindSettings(Settings):
-    """A table whose `kind` chooses among several dataclasses."""
+class KindSettings(Settings, ABC):
+    """A table whose `kind` chooses among several dataclasses. What is abstract in a group's base, each must define."""
 
     group: ClassVar[str] = ""
     """The registry's group of its kinds."""

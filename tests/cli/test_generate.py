@@ -84,3 +84,22 @@ def test_dup_is_on_unless_switched_off(tiny_run: Path, capsys: pytest.CaptureFix
 
     assert repeats(generate(tiny_run, text, *options, capsys=capsys)) == 0
     assert repeats(generate(tiny_run, text, *options, "--no-dup", capsys=capsys)) > 0
+
+
+def test_minimum_bayes_risk_is_the_same_alone_and_in_a_batch(
+    tiny_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines, options = [*LINES[:12], "", "clock"], ["--mbr", "8", "--temperature", "1.5", "--seed", "3"]
+    text = "\n".join(lines).encode()
+    together = generate(tiny_run, text, *options, capsys=capsys)
+    assert len(together) == 14 and together[12] == ""
+    assert together == generate(tiny_run, text, *options, "--batch-size", "3", capsys=capsys)
+    assert together == generate(tiny_run, text, *options, "--utility", "rouge-l", capsys=capsys)
+    assert together != generate(tiny_run, text, *options, "--seed", "4", capsys=capsys)
+
+
+def test_the_best_candidates_of_minimum_bayes_risk(tiny_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--mbr", "16", "--temperature", "2", "--nbest", "3", "--utility", "rouge-l"]
+    (record,) = [json.loads(row) for row in generate(tiny_run, LINES[0].encode(), *options, "--json", capsys=capsys)]
+    texts, scores = ([each[key] for each in record["outputs"]] for key in ("text", "score"))
+    assert len(set(texts)) == 3 and scores == sorted(scores, reverse=True) and 0 < scores[0] < 1

@@ -49,6 +49,10 @@ def test_bad_calls_get_one_line_and_exit_code_2(
         (["--checkpoint", "9"], "no checkpoint '9'"),
         (["--beam", "0"], "decoding.beam_size must be at least 1"),
         (["--method", "sample", "--top-p", "0"], "decoding.top_p"),
+        (["--mbr", "0"], "decoding.mbr_samples must be at least 1"),
+        (["--utility", "rouge-l"], "add --mbr N"),
+        (["--mbr", "4", "--utility", "rouge-x"], "decoding.utility = 'rouge-x' is no reward and no score of a metric"),
+        (["--mbr", "4", "--utility", "cider"], "decoding.utility = 'cider': has no increments"),
     ],
 )
 def test_bad_evaluation_options(
@@ -63,9 +67,27 @@ def test_evaluate_prints_scores_beside_the_baseline(tiny_run: Path, capsys: pyte
     assert main(["evaluate", str(tiny_run), "--split", "test", "--json", "--side-by-side"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["examples"] == 20 and result["signature"].startswith("rouge|")
-    systems = ["greedy", "greedy +DUP", "beam 4", "beam 4 +DUP", "lead 5 words"]
+    risk = "mbr 32 rouge-l T=0.6"
+    systems = ["greedy", "greedy +DUP", "beam 4", "beam 4 +DUP", risk, f"{risk} +DUP", "lead 5 words"]
     assert list(result["scores"]) == systems
     assert result["scores"]["greedy +DUP"]["rouge-l"]["value"] > result["scores"]["lead 5 words"]["rouge-l"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (["--mbr", "8"], "mbr 8 rouge-l T=0.6 +DUP"),
+        (["--method", "mbr", "--mbr", "5", "--beam", "3", "--no-dup"], "mbr 5 +beam 3 rouge-l T=0.6"),
+        (["--mbr", "5", "--utility", "chrf", "--temperature", "1", "--top-k", "3"], "mbr 5 chrf T=1 top-k=3 +DUP"),
+    ],
+)
+def test_minimum_bayes_risk_by_options(
+    tiny_run: Path, options: list[str], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(tiny_run), "--json", "--limit", "4", *options]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert list(result["decoding"]) == [name] and next(iter(result["scores"])) == name
+    assert result["decoding"][name]["method"] == "mbr"
 
 
 def test_evaluate_writes_outputs(tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

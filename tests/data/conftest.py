@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bangbang import config as configs
+from bangbang.conversion import convert
 from bangbang.corpora.settings import CorpusSettings
 from bangbang.data import Corpus, prepare
 from bangbang.data.settings import VocabularySettings, Words
@@ -45,7 +45,7 @@ def prepared(tmp_path: Path) -> Callable[..., Corpus]:
 
     def make(corpus: Path | str, vocabulary: VocabularySettings | None = None, **options: object) -> Corpus:
         table = {"corpus": str(corpus), "cache": str(tmp_path / "cache"), **options}
-        data = configs.convert(table, CorpusSettings, "data")
+        data = convert(table, CorpusSettings, "data")
         return prepare(data, vocabulary or Words(), progress=False)
 
     return make

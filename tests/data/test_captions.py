@@ -72,10 +72,10 @@ def test_each_example_is_an_image_and_one_caption(listed: Path, prepared: Prepar
 
 def test_all_references_of_an_image_in_a_batch(listed: Path, prepared: Prepare) -> None:
     corpus = prepared(listed)
-    train = corpus.split("train", all_references=True)
+    train = corpus.split("train")
     alone = corpus.split("train")
     numbers = np.array([0, 1, 3, 4, 5])  # images 0 (1 caption), 1 (2, its first), 2 (3)
-    batch, plain = train.batch(numbers), alone.batch(numbers)
+    batch, plain = train.batch(numbers, all_references=True), alone.batch(numbers)
     assert torch.equal(batch.target, plain.target) and torch.equal(batch.source, plain.source)
     assert batch.references.shape[:2] == (5, 3)
     images = [0, 1, 2, 2, 2]
@@ -92,8 +92,8 @@ def test_all_references_of_an_image_in_a_batch(listed: Path, prepared: Prepare) 
 
 
 def test_all_references_works_for_text_too(parallel: Path, prepared: Prepare) -> None:
-    split = prepared(parallel).split("test", all_references=True)
-    batch = split.batch(np.arange(4))
+    split = prepared(parallel).split("test")
+    batch = split.batch(np.arange(4), all_references=True)
     assert batch.references.shape[:2] == (4, 3)
     assert all((batch.references[row, row % 3, : batch.target.shape[1]] == batch.target[row]).all() for row in range(3))
 
@@ -364,5 +364,5 @@ def test_the_shared_flickr8k(prepared: Prepare) -> None:
     corpus = prepared(folder, Words(split="bare-words", min_count=4))
     rows = {name: (counts["rows"], counts["examples"]) for name, counts in corpus.manifest["splits"].items()}
     assert rows == {"train": (6000, 30000), "valid": (1000, 5000), "test": (1000, 5000)}
-    batch = corpus.split("train", all_references=True).batch(np.arange(8))
+    batch = corpus.split("train").batch(np.arange(8), all_references=True)
     assert batch.source.shape == (8, 1280) and batch.references.shape[:2] == (8, 5)

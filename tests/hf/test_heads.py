@@ -112,6 +112,7 @@ def test_the_open_form_answers_like_the_closed_one() -> None:
     for name, arguments in (
         ("score", (tokens, weights)),
         ("score", (tokens[:, 0],)),
+        ("score", (tokens, weights, 0.1)),
         ("score_sets", (several, weights[:, 0])),
     ):
         found, expected = (getattr(head, name)(features, *arguments) for head in (opened, policy.head))

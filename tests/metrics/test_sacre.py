@@ -1,7 +1,10 @@
 """Our wrapper of sacrebleu against sacrebleu's own entry points."""
 
+import numpy as np
 import pytest
 import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bangbang.metrics import Resampling, SacreBleu, estimates
 
@@ -33,3 +36,18 @@ def test_error_bars_come_from_resampled_statistics():
     (estimate,) = estimates(metric, metric.statistics(CANDIDATES, REFERENCES), Resampling(200))
     assert estimate.standard_error > 0
     assert estimate.low <= estimate.value <= estimate.high
+
+
+@given(st.lists(st.lists(st.integers(0, 40), min_size=18, max_size=18), min_size=1, max_size=5))
+def test_chrf_of_many_sums_is_sacrebleus_of_each(counts: list[list[int]]) -> None:
+    """Also where an order has no n-gram on one side, or none that match."""
+    sums = np.array(
+        [
+            [min(value, *row[place - 2 : place]) if place % 3 == 2 else value for place, value in enumerate(row)]
+            for row in counts
+        ],
+        dtype=float,
+    )
+    theirs = sacrebleu.CHRF()
+    expected = [theirs._compute_score_from_stats(row).score for row in sums.tolist()]
+    assert SacreBleu("chrf").aggregate(sums, 9)[:, 0] == pytest.approx(expected, abs=1e-10)

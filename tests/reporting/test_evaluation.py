@@ -12,6 +12,7 @@ from bangbang.errors import InputError
 from bangbang.metrics.metric import Array
 from bangbang.reporting import Evaluation, LabelledRun, evaluate
 from bangbang.reporting import evaluation as module
+from bangbang.reporting.evaluation import Outputs
 from bangbang.training import Run
 from bangbang.training.checkpoint import checksum
 
@@ -40,23 +41,27 @@ def decodings(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def same(one: Evaluation, other: Evaluation) -> bool:
     def arrays(evaluation: Evaluation) -> list[Array]:
-        return [side.statistics for side in evaluation.sides]
+        return [side.statistics for side in sides(evaluation)]
+
+    def sides(evaluation: Evaluation) -> list[Outputs]:
+        return [*evaluation.decoded.values(), evaluation.without_dup]
 
     plain = [
-        (each.sources, each.references, [(side.texts, side.scores) for side in each.sides]) for each in (one, other)
+        (each.sources, each.references, [(side.texts, side.cut, side.scores) for side in sides(each)])
+        for each in (one, other)
     ]
     return plain[0] == plain[1] and all(map(np.array_equal, arrays(one), arrays(other)))
 
 
 def test_a_second_call_decodes_nothing(run: LabelledRun, decodings: list[bool]) -> None:
     heard: list[int] = []
-    first = evaluate(run, heard.append)
+    first = evaluate(run, progress=heard.append)
     assert decodings == [True, False] and sum(heard) == 2 * len(first.sources)
     heard.clear()
-    second = evaluate(run, heard.append)
+    second = evaluate(run, progress=heard.append)
     assert decodings == [True, False] and sum(heard) == 2 * len(first.sources)
     assert same(first, second)
-    assert first.without_dup.scores.keys() == {"rouge-1", "rouge-2", "rouge-l"}
+    assert first.without_dup.scores.keys() == {"rouge-1", "rouge-2", "rouge-l", "chrf"}
 
 
 def test_a_changed_run_is_evaluated_anew(run: LabelledRun, decodings: list[bool]) -> None:
@@ -80,7 +85,10 @@ def test_changed_weights_are_noticed(run: LabelledRun, decodings: list[bool]) ->
     assert len(decodings) == 4
 
 
-@pytest.mark.parametrize("damage", ["version", "statistics", "outputs", "no texts", "references", "no JSON", "nan"])
+DAMAGES = ("version", "statistics", "outputs", "no texts", "references", "no JSON", "nan", "cut", "ways", "likelihood")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_what_does_not_fit_is_made_anew(run: LabelledRun, decodings: list[bool], damage: str) -> None:
     first = evaluate(run)
     path = run.folder / "test.json"
@@ -92,11 +100,17 @@ def test_what_does_not_fit_is_made_anew(run: LabelledRun, decodings: list[bool],
     elif damage == "references":
         record["references"][0] = []
     elif damage == "statistics":
-        record["with_dup"]["statistics"].pop()
+        record["ways"]["greedy +DUP"]["statistics"].pop()
     elif damage == "outputs":
-        record["without_dup"]["outputs"] = 7
+        record["ways"]["greedy"]["outputs"] = 7
     elif damage == "nan":
-        record["with_dup"]["statistics"][0][0] = float("nan")
+        record["ways"]["greedy +DUP"]["statistics"][0][0] = float("nan")
+    elif damage == "cut":
+        record["ways"]["greedy"]["cut"][0] = "yes"
+    elif damage == "ways":
+        record["ways"] = [record["ways"]]
+    elif damage == "likelihood":
+        record["ways"]["greedy"]["likelihoods"] = {"judge": [1.0]}
     path.write_text("{" if damage == "no JSON" else json.dumps(record))
     assert same(evaluate(run), first)
     assert len(decodings) == 4

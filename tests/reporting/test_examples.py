@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bangbang.config import Config
 from bangbang.reporting import Evaluation, LabelledRun, examples
-from bangbang.reporting.evaluation import scored
+from bangbang.reporting.evaluation import outputs_of
 from bangbang.reporting.examples import browser_record, dup_record, evenly, telling
 from bangbang.reporting.rows import Group
 from bangbang.tasks import HeadlineTask
@@ -23,9 +23,9 @@ AFTER = ["quick brown fox", "lazy dog", "red", "cat"]
 
 
 def evaluation(with_dup: list[str], without_dup: list[str]) -> Evaluation:
-    sides = [scored(METRIC, texts, REFERENCES) for texts in (with_dup, without_dup)]
+    sides = [outputs_of(METRIC, texts, METRIC.statistics(texts, REFERENCES)) for texts in (with_dup, without_dup)]
     run = LabelledRun(Path("run"), "row")
-    return Evaluation(run, "step-1", "corpus", METRIC.signature, ["source " * 99] * 4, REFERENCES, *sides)
+    return Evaluation(run, "step-1", "corpus", ["source " * 99] * 4, REFERENCES, *sides)
 
 
 def test_what_dup_changed() -> None:

@@ -30,7 +30,8 @@ def with_scores(
     def row_of(row: Row) -> Row:
         best = (validation or values)[row.label]
         runs = [replace(run, best_score=best) for run in row.runs]
-        return replace(row, with_dup=side(row.label, row.with_dup), runs=runs)
+        found = side(row.label, row.with_dup)
+        return replace(row, with_dup=found, decoded={"greedy": found}, runs=runs)
 
     return replace(results, rows=[row_of(row) for row in results.rows if row.label in values])
 
@@ -40,7 +41,7 @@ def test_a_row_that_kept_the_winners_weights_is_no_rival(reported: Reported) -> 
     results = with_scores(reported[0], {"MLE": 30.0, "RAML": 29.0, "SPG 0.2": 28.0, "SPG 0.6": 30.0}, 0.2)
     same = {"MLE": {"rouge-l": Difference(0.0, 0.0, 0.0, 0.0, 1.0, 1.0)}}
     rows = [
-        replace(row, p_drop=None, with_dup=replace(row.with_dup, against=same)) if row.label == "SPG 0.6" else row
+        replace(row, family="PG", with_dup=replace(row.with_dup, against=same)) if row.label == "SPG 0.6" else row
         for row in results.rows
     ]
     assert verdict(replace(results, rows=rows)).headline == "MLE leads SPG 0.2 by 2.00 ROUGE-L, which may be chance"

@@ -10,7 +10,7 @@ from bangbang.cli.main import main
 from bangbang.reproduction import Outline, WorkerPool, budgets, make_plan, read_budget
 from bangbang.reproduction.display import Display
 from bangbang.reproduction.plan import changes
-from bangbang.reproduction.status import Standing, standing
+from bangbang.reproduction.standing import Standing, standing
 from bangbang.training import train
 
 STAGES = """

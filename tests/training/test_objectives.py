@@ -19,6 +19,8 @@ from bangbang.training import Run, checkpoint
 from bangbang.training.learner import Learner
 from tests.training.test_loop import weights
 
+UNREWARDED = ("mle", "raml", "gold", "scheduled-sampling")
+
 
 def lines(folder: Path, kind: str) -> list[dict[str, float]]:
     records = [json.loads(line) for line in (folder / "metrics.jsonl").open()]
@@ -56,13 +58,17 @@ def test_bang_bang_resumes_to_the_bit(bang_bang: Path, tiny_config: Path, tmp_pa
 @pytest.mark.parametrize(
     "settings",
     [
+        ("objective.kind=mle", "objective.label_smoothing=0.1"),
         ("objective.kind=raml",),
         ("objective.kind=raml", "objective.payoff=reward", "objective.tau=0.05", "objective.samples=2"),
         ("objective.kind=pg", "objective.samples=2", "objective.baseline=others"),
         ("objective.kind=rloo", "objective.samples=2"),
         ("objective.kind=rloo", "objective.samples=3", "objective.credit=token", "reward.kind=rouge-l"),
         ("objective.kind=gold", "objective.gamma=0.5"),
+        ("objective.kind=scheduled-sampling", "objective.p_model_rise=3", "objective.p_model_shape=sigmoid"),
+        ("objective.kind=mixer", "objective.samples=2", "objective.every=1", "objective.grow=1"),
         ("objective.kind=scst",),
+        ("objective.kind=mrt", "objective.samples=2", "objective.bang_bang=1", "objective.alpha=1.0"),
         ("objective.kind=scst", "objective.samples=2", "reward.kind=cider-d"),
         ("objective.kind=spg", "objective.reward_weight=20.0"),
         ("objective.kind=bbspg", "objective.reward_weight=20.0", "objective.p_drop_rise=5", "reward.length=1"),
@@ -84,7 +90,7 @@ def test_every_setting_trains(settings: tuple[str, ...], tiny_config: Path, tmp_
     folder = trained(tiny_config, tmp_path / "run", *quick, *settings)
     first, last = lines(folder, "train")
     assert first["loss"] != last["loss"] and last["gradient_norm"] > 0
-    assert ("reward" in last) == (settings[0] not in ("objective.kind=raml", "objective.kind=gold"))
+    assert ("reward" in last) == (settings[0].partition("=")[2] not in UNREWARDED)
     assert 0 < last["entropy"] < math.log(len(Run.open(folder).vocabulary))
 
 
@@ -127,6 +133,8 @@ def test_a_start_from_another_model_or_no_run_is_an_error(
         ("pg", "objective.baseline=others", "samples must be at least 1, 2 with a baseline"),
         ("rloo", "objective.samples=1", "samples must be at least 2"),
         ("gold", "objective.gamma=-1.0", "gamma must be at least 0 and finite"),
+        ("scheduled-sampling", "objective.p_model=2", "p_model must be between 0 and 1"),
+        ("mixer", "objective.samples=1", "samples must be at least 2"),
         ("scst", "objective.samples=0", "samples must be at least 1"),
         ("raml", "objective.p_drop=0.5", "'p_drop' belongs to kind bbspg"),
         ("mle", "reward.kind=meteor", "is not one of"),

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 from bangbang import config as configs
 from bangbang.cli.main import main
 from bangbang.config import Config
-from bangbang.data import Batch
+from bangbang.data import Batch, prepare
 from bangbang.errors import InputError
 from bangbang.objectives.settings import Pg
 from bangbang.training import Run, checkpoint, loop, retention, train
@@ -304,3 +305,21 @@ def test_what_is_wrong_with_a_later_stage_is_told_before_the_first_step(
     with pytest.raises(InputError, match="no such reward"):
         train(staged(tiny_config), tmp_path)
     assert not retention.listed(tmp_path / "checkpoints") and not (tmp_path / "metrics.jsonl").exists()
+
+
+def test_a_stage_may_have_its_own_batch_size_and_references(shapes_config: Path) -> None:
+    """All sources of a batch stay whole: only how many there are, and what the reward sees of them, changes."""
+    path = shapes_config.parent / "batches.toml"
+    own = '[[stages]]\nsteps = 3\n[[stages]]\nsteps = 2\nbatch_size = 2\nreferences = "all"\n'
+    path.write_text(shapes_config.read_text() + own)
+    config = configs.read(path)
+    corpus = prepare(config.data, config.vocabulary, progress=False)
+    stream = BatchStream(corpus.split("train"), config, 0, 1, torch.device("cpu"))
+    sizes = [tuple(stream.batch(step).references.shape[:2]) for step in range(5)]
+    assert sizes[:3] == [(config.training.batch_size, 1)] * 3
+    assert [rows for rows, _ in sizes[3:]] == [2, 2] and all(references > 1 for _, references in sizes[3:])
+    examples = stream.split.examples
+    first, second = examples // config.training.batch_size, examples // 2
+    assert stream.epochs(5) == pytest.approx(3 / first + 2 / second)
+    plain = BatchStream(corpus.split("train"), configs.read(shapes_config), 0, 1, torch.device("cpu"))
+    assert torch.equal(stream.batch(2).target, plain.batch(2).target)

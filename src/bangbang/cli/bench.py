@@ -11,7 +11,6 @@ examples:
 """
 
 import argparse
-import json
 import sys
 import tomllib
 from importlib import import_module
@@ -19,6 +18,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import NoReturn
 
+from bangbang.cli.streams import print_json
 from bangbang.errors import InputError
 
 # name -> module with add_arguments(parser), measure(arguments) -> dict for JSON, table(result) -> rich renderable
@@ -88,7 +88,7 @@ def refuse(arguments: argparse.Namespace) -> NoReturn:
 def run(arguments: argparse.Namespace) -> int:
     result = arguments.measure(arguments)
     if arguments.json:
-        print(json.dumps(result, indent=1))
+        print_json(result, indent=1)
         return 0
     from bangbang.terminal import Console
 

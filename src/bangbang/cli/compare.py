@@ -11,7 +11,6 @@ examples:
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from bangbang.cli.metric_options import (
     with_sentences,
 )
 from bangbang.cli.numbers import whole
+from bangbang.cli.streams import print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -103,7 +103,7 @@ def compare_texts(
     ]
     if arguments.json:
         report = {"metric": arguments.metric, "signature": comparison.signature, "examples": len(a)}
-        print(json.dumps(report | {"scores": _plain(comparison), "moved_by": ranked_by, "moved": moved}))
+        print_json(report | {"scores": _plain(comparison), "moved_by": ranked_by, "moved": moved})
         return 0
     console = Console()
     names = [name for name in shown_names(metric, arguments) if name == ranked_by or _part(name) == _part(ranked_by)]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bangbang import config, consent
 from bangbang.cli.numbers import whole
+from bangbang.cli.streams import print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     pairs = examples(corpus, arguments.show) if arguments.show > 0 else []
     if arguments.json:
         shown = {"examples": pairs} if arguments.show > 0 else {}
-        print(json.dumps({"folder": str(corpus.folder), **corpus.manifest, **shown}, indent=1, ensure_ascii=False))
+        print_json({"folder": str(corpus.folder), **corpus.manifest, **shown}, indent=1)
         return 0
     from bangbang.terminal import Console
 

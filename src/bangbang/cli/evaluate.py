@@ -3,7 +3,8 @@
 examples:
   bangbang evaluate runs/debian --split test
   bangbang evaluate runs/debian --split test --json
-  bangbang evaluate runs/debian --side-by-side          greedy and beam, each with and without DUP
+  bangbang evaluate runs/debian --side-by-side          greedy, beam and MBR, each with and without DUP
+  bangbang evaluate runs/debian --mbr 32 --utility rouge-l --temperature 0.6
   bangbang evaluate runs/debian --beam 8 --samples 20 --out outputs.txt
 
 Scores are against all references, ± the bootstrap's standard error: ROUGE-1.5.5 F1 × 100 of text; of captions
@@ -11,20 +12,22 @@ CIDEr-D, coco-caption's ROUGE-L and BLEU-4 × 100, and pyrouge's ROUGE-L × 100.
 """
 
 import argparse
-import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.generate import add_decoding_arguments, decoding_config
 from bangbang.cli.numbers import whole
+from bangbang.cli.streams import print_json
+from bangbang.decoding.settings import Method, by_method, describe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from bangbang.decoding.settings import DecodingSettings
+    from bangbang.training import Run
     from bangbang.training.evaluation import Decoded
 
 
@@ -36,23 +39,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cache", type=Path, metavar="FOLDER", help="where to make the run's corpus again, if it is gone"
     )
     add_decoding_arguments(parser)
-    parser.add_argument("--side-by-side", action="store_true", help="greedy and beam, each with and without DUP")
+    parser.add_argument("--side-by-side", action="store_true", help="greedy, beam and MBR, each with and without DUP")
     parser.add_argument("--samples", type=whole(), default=3, metavar="N", help="example outputs to show (default 3)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the outputs, one a line")
     parser.add_argument("--json", action="store_true", help="print the scores as JSON")
 
 
-def systems(base: "DecodingSettings", side_by_side: bool) -> dict[str, "DecodingSettings"]:
+def systems(run: "Run", base: "DecodingSettings", side_by_side: bool) -> dict[str, "DecodingSettings"]:
     """What is decoded, by name."""
+    from bangbang.training.utilities import settled
 
-    def named(config: "DecodingSettings") -> str:
-        method = f"beam {config.beam_size}" if config.method == "beam" else config.method
-        return f"{method}{' +DUP' if config.dup else ''}"
-
-    if not side_by_side:
-        return {named(base): base}
-    variants = [replace(base, method=method, dup=dup) for method in ("greedy", "beam") for dup in (False, True)]
-    return {named(variant): variant for variant in variants}
+    chosen = [base]
+    if side_by_side:
+        methods: tuple[Method, ...] = ("greedy", "beam", "mbr")
+        chosen = [replace(by_method(base, method), dup=dup) for method in methods for dup in (False, True)]
+    return {describe(each): each for each in (settled(run, each) for each in chosen)}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,14 +61,17 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.files import check_place, write_output
     from bangbang.tasks import signature, with_errors
     from bangbang.training import Run
+    from bangbang.training.utilities import run_utility
 
     opened = Run.open(arguments.run_folder, arguments.cache)
     checkpoint = opened.checkpoint(arguments.checkpoint)
-    chosen = systems(decoding_config(opened.config.decoding, arguments), arguments.side_by_side)
+    chosen = systems(opened, decoding_config(opened.config.decoding, arguments), arguments.side_by_side)
     if arguments.out and len(chosen) > 1:
         raise InputError("--out takes the outputs of one way of decoding; leave out --side-by-side")
     if arguments.out:
         check_place(arguments.out)
+    for each in chosen.values():
+        run_utility(opened, each)  # what is wrong with one is said before anything is decoded
     corpus = opened.corpus()
     split, metric = corpus.split(arguments.split), opened.task.metric
     decoded = decode_all(opened, split, chosen, arguments)
@@ -84,10 +88,11 @@ def run(arguments: argparse.Namespace) -> int:
         "examples": len(last.sources),
         "caveat": opened.caveat,
         "signature": signature(metric),
+        "decoding": {name: asdict(each) for name, each in chosen.items()},
         "scores": {name: {metric: each._asdict() for metric, each in row.items()} for name, row in scores.items()},
     }
     if arguments.json:
-        print(json.dumps(result, indent=1))
+        print_json(result, indent=1)
         return 0
     from bangbang.terminal import Console
 

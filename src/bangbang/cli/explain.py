@@ -15,12 +15,12 @@ explained by its validation examples.
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.numbers import seed, whole
+from bangbang.cli.streams import print_json
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     subject = Subject.of(opened, example, arguments.checkpoint)
     record, table = explain_targets(subject, arguments) if arguments.targets else explain_trace(subject, arguments)
     if arguments.json:
-        print(json.dumps(record, indent=1, ensure_ascii=False))
+        print_json(record, indent=1)
     else:
         Console().print(table)
     return 0

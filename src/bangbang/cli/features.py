@@ -16,9 +16,10 @@ examples:
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
+
+from bangbang.cli.streams import print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         counts = {"computed": outcome.computed, "found": outcome.found, "skipped": outcome.skipped, "minutes": minutes}
         shape = {"folder": str(table.folder), "images": len(table.names), "size": table.size}
-        print(json.dumps({**shape, "encoder": table.encoder, **counts}))
+        print_json({**shape, "encoder": table.encoder, **counts})
         return 0
     print(
         f"{table.folder}: {len(table.names):,} images, {table.size} features each by {table.encoder}; "

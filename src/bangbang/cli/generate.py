@@ -5,25 +5,30 @@ examples:
   bangbang generate runs/debian --method beam --beam 8 < in.txt
   bangbang generate runs/debian --method beam --nbest 3 --scores < in.txt
   bangbang generate runs/debian --method sample --temperature 0.8 --top-p 0.9 --seed 7 < in.txt
+  bangbang generate runs/debian --mbr 32 --utility rouge-l --temperature 0.6 < in.txt
   bangbang generate runs/debian --json < in.txt
   bangbang generate runs/flickr8k --image photo.jpg other.png
   bangbang generate runs/mle runs/spg --image photos/ --html gallery.html
 
 Lines are read and written as UTF-8, whatever the locale is; bytes that are no UTF-8 are replaced.
-An empty line gives an empty line; a line over the model's input length is cut. With --nbest above 1, and with --scores,
-each output is tab-separated: line number (from 1, with --nbest only), score (with --scores only), text.
+A line feed or a tab in an output is written as a blank, other control characters as escapes such as \\x1b; --json has
+the text as it is. An empty line gives an empty line; a line over the model's input length is cut. With --nbest above
+1, and with --scores, each output is tab-separated: line number (from 1, with --nbest only), score (with --scores
+only), text.
+--mbr draws samples and writes the one that the others resemble most, by the utility: a reward (rouge-l, rouge-n, bleu,
+gleu, cider-d, edit-distance), all pairs at once, or any metric's score (rouge-2, chrf, ...), which is slow.
 For images it is: file, run (if there are several), score (with --scores only), text.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bangbang.cli.numbers import seed, whole
-from bangbang.cli.streams import standard_input, write_utf8
+from bangbang.cli.streams import print_json, print_line, standard_input, write_utf8
+from bangbang.decoding.settings import by_method
 
 if TYPE_CHECKING:
     from bangbang.decoding import Hypothesis
@@ -45,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what makes the features, if the run's own do not say, or were made by a model of hf: or timm:",
     )
     add_decoding_arguments(parser)
+    parser.add_argument(
+        "--cache", type=Path, metavar="FOLDER", help="where to make the run's corpus again, if --utility needs one"
+    )
     parser.add_argument("--nbest", type=whole(1), default=1, metavar="N", help="outputs per line, best first (1)")
     parser.add_argument("--scores", action="store_true", help="write each output's score before it")
     parser.add_argument("--json", action="store_true", help="write one JSON object per line")
@@ -53,13 +61,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
     """What `generate` and `evaluate` share; what is not given is as in the run's config."""
     parser.add_argument("--checkpoint", default="best", metavar="C", help="best (default), last, or a step number")
-    parser.add_argument("--method", choices=("greedy", "beam", "sample"))
-    parser.add_argument("--beam", dest="beam_size", type=int, metavar="K", help="beam size (implies --method beam)")
+    parser.add_argument("--method", choices=("greedy", "beam", "sample", "mbr"))
+    parser.add_argument(
+        "--beam", dest="beam_size", type=int, metavar="K", help="beam size (implies --method beam, unless with --mbr)"
+    )
     parser.add_argument("--length-penalty", type=float, metavar="A", help="beam scores are log p / length^A")
-    parser.add_argument("--temperature", type=float, metavar="T", help="for --method sample")
+    parser.add_argument(
+        "--mbr", dest="mbr_samples", type=int, metavar="N", help="minimum Bayes risk among N samples, and a --beam's"
+    )
+    parser.add_argument("--utility", metavar="NAME", help="for --mbr: a reward or score (default: the task's main one)")
+    parser.add_argument("--temperature", type=float, metavar="T", help="for --method sample (1) and --mbr (0.6)")
     parser.add_argument("--top-k", type=int, metavar="K", help="sample among the K likeliest tokens")
     parser.add_argument("--top-p", type=float, metavar="P", help="sample among the likeliest that together have P")
-    parser.add_argument("--seed", type=seed, default=1, help="for --method sample (default 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="of samples (default 1)")
     parser.add_argument(
         "--dup", action=argparse.BooleanOptionalAction, help="forbid the same token twice in a row (the paper's W·DUP)"
     )
@@ -71,10 +85,18 @@ def decoding_config(config: "DecodingSettings", arguments: argparse.Namespace) -
     """The run's decoding settings, changed by the options given."""
     from dataclasses import fields, replace
 
-    given = {field.name: getattr(arguments, field.name) for field in fields(config)}
-    if given["beam_size"] is not None and given["method"] is None:
-        given["method"] = "beam"
-    return replace(config, **{name: value for name, value in given.items() if value is not None})
+    from bangbang.errors import InputError
+
+    names = [field.name for field in fields(config)]
+    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name, None) is not None}
+    if "method" not in given and ("mbr_samples" in given or "beam_size" in given):
+        given["method"] = "mbr" if "mbr_samples" in given else "beam"
+    method = given.pop("method", config.method)
+    if method == "mbr" and "beam_size" in given:
+        given["mbr_beam"] = given.pop("beam_size")
+    if method != "mbr" and "utility" in given and not getattr(arguments, "side_by_side", False):
+        raise InputError("--utility is what minimum Bayes risk goes by; add --mbr N, such as --mbr 32")
+    return replace(by_method(config, method), **given)
 
 
 def windows(lines: Iterator[str], size: int) -> Iterator[list[str]]:
@@ -88,9 +110,9 @@ def windows(lines: Iterator[str], size: int) -> Iterator[list[str]]:
         yield window
 
 
-def read_lines() -> Iterator[str]:
-    """Lines of standard input as text; only a line feed ends a line, and bytes that are no UTF-8 are replaced."""
-    for line in standard_input():
+def read_lines(stream: BinaryIO) -> Iterator[str]:
+    """Lines as text; only a line feed ends a line, and bytes that are no UTF-8 are replaced."""
+    for line in stream:
         yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
 
 
@@ -98,6 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.decoding import decoding_device, generate
     from bangbang.errors import InputError
     from bangbang.training import Run
+    from bangbang.training.utilities import run_utility
 
     write_utf8()
     if arguments.image:
@@ -106,15 +129,16 @@ def run(arguments: argparse.Namespace) -> int:
         return pictures.run(arguments)
     if arguments.html or arguments.encoder or len(arguments.runs) > 1:
         raise InputError("--html, --encoder and several runs are for images: add --image FILE")
-    run_folder = Run.open(arguments.runs[0])
+    stream = standard_input()  # before anything is loaded
+    run_folder = Run.open(arguments.runs[0], arguments.cache)
     if run_folder.task.reads != "tokens":
         raise InputError(f"{run_folder.folder}: reads images, not text: add --image FILE")
     decoding = decoding_config(run_folder.config.decoding, arguments)
-    device, data, number = decoding_device(), run_folder.config.data, 0
+    device, data, number, utility = decoding_device(), run_folder.config.data, 0, run_utility(run_folder, decoding)
     model, length = run_folder.load_model(arguments.checkpoint, device), data.max_target_length
-    for lines in windows(read_lines(), LINES_AT_ONCE):
+    for lines in windows(read_lines(stream), LINES_AT_ONCE):
         ids = run_folder.encode_sources(lines)
-        found = generate(model, ids, decoding, length, arguments.nbest, arguments.seed, number, device)
+        found = generate(model, ids, decoding, length, arguments.nbest, arguments.seed, number, device, utility=utility)
         for line, hypotheses in zip(lines, found, strict=True):
             number += 1
             texts = [run_folder.vocabulary.decode(each.tokens) if line.strip() else "" for each in hypotheses]
@@ -129,9 +153,9 @@ def write(number: int, hypotheses: Sequence["Hypothesis"], texts: Sequence[str],
             {"text": text, "score": each.score, "log_prob": each.log_prob}
             for text, each in zip(texts, hypotheses, strict=True)
         ]
-        print(json.dumps({"line": number, "outputs": outputs}, ensure_ascii=False))
+        print_json({"line": number, "outputs": outputs})
         return
     for text, each in zip(texts, hypotheses, strict=True):
         columns = [str(number)] if arguments.nbest > 1 else []
         columns += [f"{each.score:.4f}"] if arguments.scores else []
-        print("\t".join([*columns, text]))
+        print_line(*columns, text)

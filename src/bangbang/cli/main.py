@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from bangbang import __version__
 from bangbang.cli import streams
+from bangbang.control_characters import visible
 from bangbang.errors import InputError, ReportedElsewhereError
 
 # verb -> what `bangbang --help` says of it; the module is bangbang.cli.<verb>
@@ -24,6 +25,7 @@ VERBS = {
     "features": "turn a folder of images into features for captioning",
     "train": "train a model as a config says",
     "evaluate": "decode a split of a run's corpus and score it",
+    "tune": "find the best way of decoding for a run, by its validation split",
     "generate": "read lines, write what a run's model generates for them",
     "explain": "show token by token what a run trains on",
     "score": "score texts against references: ROUGE, coco-caption, BLEU, chrF, TER",
@@ -154,7 +156,7 @@ def fail(message: str) -> int:
 
 
 def tell(message: str) -> None:
-    print("bangbang:", *message.split(), file=sys.stderr)
+    print("bangbang:", *visible(message).split(), file=sys.stderr)
 
 
 def entry() -> None:

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 
-LARGEST = 2**53  # as in a config
+from bangbang.conversion import LARGEST
 
 
 def whole(least: int = 0, most: int = LARGEST) -> Callable[[str], int]:

@@ -4,12 +4,12 @@ import argparse
 import base64
 import html
 import io
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bangbang.cli.streams import print_json, print_line
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -173,6 +173,7 @@ def caption(run: "Run", pictures: Sequence[Picture], arguments: argparse.Namespa
 
     from bangbang.cli.generate import decoding_config
     from bangbang.decoding import decoding_device, generate
+    from bangbang.training.utilities import run_utility
 
     name = encoder_name(run, arguments.encoder)
     features = torch.stack([picture.features[name] for picture in pictures])  # [N, F]
@@ -182,7 +183,8 @@ def caption(run: "Run", pictures: Sequence[Picture], arguments: argparse.Namespa
     if features.shape[1] != size:
         raise InputError(f"{run.folder}: reads {size} features, but {name} gives {features.shape[1]}")
     decoding, length = decoding_config(run.config.decoding, arguments), run.config.data.max_target_length
-    found = generate(model, features, decoding, length, arguments.nbest, arguments.seed, device=device)
+    utility = run_utility(run, decoding)
+    found = generate(model, features, decoding, length, arguments.nbest, arguments.seed, 0, device, utility=utility)
     return [Said(each, [run.vocabulary.decode(one.tokens) for one in each]) for each in found]
 
 
@@ -207,9 +209,9 @@ def write(pictures: list[Picture], runs: "list[Run]", said: list[list[Said]], ar
                     {"text": text, "score": each.score, "log_prob": each.log_prob}
                     for text, each in zip(texts, hypotheses, strict=True)
                 ]
-                print(json.dumps({"image": str(picture.path), "run": name, "outputs": outputs}, ensure_ascii=False))
+                print_json({"image": str(picture.path), "run": name, "outputs": outputs})
                 continue
             for text, each in zip(texts, hypotheses, strict=True):
                 columns = [str(picture.path), *([name] if len(runs) > 1 else [])]
                 columns += [f"{each.score:.4f}"] if arguments.scores else []
-                print("\t".join([*columns, text]))
+                print_line(*columns, text)

@@ -17,6 +17,7 @@ import math
 from typing import Any
 
 from bangbang import registry
+from bangbang.cli.streams import print_json
 from bangbang.errors import InputError
 from bangbang.settings import documentation
 
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not found:
         raise InputError(f"{arguments.name}: no such kind; there are {', '.join(registry.names(arguments.group))}")
     if arguments.json:
-        print(json.dumps(record(found), indent=1, ensure_ascii=False))
+        print_json(record(found), indent=1)
     else:
         show(found, with_settings=arguments.name is not None)
     return 0

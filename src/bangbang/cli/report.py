@@ -1,12 +1,14 @@
-"""Compare runs on their test split: a table with error bars and significance, and a page to look at.
+"""Compare runs on their test split: who won, tables with error bars and significance, and a page to look at.
 
-Each run's best checkpoint decodes the test split greedily, with and without DUP; the outcome is kept in RUN/test.json.
-Rows are named by objective as in the paper (MLE, RAML, PG, PG from MLE, SPG 0.4), or by --label; runs that are equal
-but for the seed share a row. Every row is compared with MLE and RAML, where these are there.
+Each run's best checkpoint decodes the test split greedily, with and without DUP, and by the --decoders that are asked
+for; the outcome is kept in RUN/test.json. Rows are named by objective as in the paper (MLE, RAML, PG, PG from MLE,
+SPG 0.4), or by --label; runs that are equal but for the seed share a row. Every row is compared with MLE, MLE long and
+RAML, where these are there: by the same decoder, and each by the decoder that validation likes best for it.
 
 examples:
   bangbang report runs/mle runs/raml runs/spg
   bangbang report runs/mle-1 runs/mle-2 runs/spg-1 runs/spg-2 --out report
+  bangbang report runs/mle runs/spg --decoders greedy beam mbr
   bangbang report runs/a runs/b --label MLE "SPG, my reward" --out report
   bangbang report runs/mle runs/spg --json
 """
@@ -28,28 +30,48 @@ TITLE = "Which training won?"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folders", metavar="RUN", type=Path, nargs="+")
     parser.add_argument("--label", metavar="NAME", nargs="+", help="a name for each run; equal names share a row")
+    add_decoders(parser)
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="default: report")
     parser.add_argument(
         "--cache", type=Path, metavar="FOLDER", help="where to make the runs' corpus again, if it is gone"
     )
     parser.add_argument("--title", default=TITLE, help="of the page")
-    parser.add_argument("--json", action="store_true", help="print results.json instead of the table")
+    parser.add_argument("--json", action="store_true", help="print results.json instead of the tables")
+
+
+def add_decoders(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--decoders",
+        nargs="+",
+        metavar="NAME",
+        help="ways of decoding side by side: greedy, beam, mbr, and own, as a run's [decoding] says (default: greedy, "
+        "and own where that is another)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     from bangbang.folders import named
+
+    runs = labelled([named(folder) for folder in arguments.run_folders], arguments.label)
+    runs = [run._replace(cache=arguments.cache) for run in runs]
+    show_report(runs, arguments.out, arguments.title, commands(runs, arguments), arguments)
+    return 0
+
+
+def show_report(
+    runs: Sequence["LabelledRun"], out: Path, title: str, commands: Sequence[str], arguments: argparse.Namespace
+) -> None:
+    """Write a report with a progress bar, and print its tables, or with --json its results."""
     from bangbang.reporting import table
     from bangbang.terminal import Console
 
-    runs = labelled([named(folder) for folder in arguments.run_folders], arguments.label)
-    results = report_with_progress([run._replace(cache=arguments.cache) for run in runs], arguments)
+    results = report_with_progress(runs, out, title, commands, arguments.decoders)
     if arguments.json:
         print(results.json(), end="")
-        return 0
+        return
     console = Console()
     console.print(table(results))
-    console.print(f"\nthe page: {arguments.out / 'report.html'}", highlight=False, soft_wrap=True)
-    return 0
+    console.print(f"\nthe page: {out / 'report.html'}", highlight=False, soft_wrap=True)
 
 
 def labelled(folders: Sequence[Path], labels: Sequence[str] | None) -> list["LabelledRun"]:
@@ -64,21 +86,25 @@ def labelled(folders: Sequence[Path], labels: Sequence[str] | None) -> list["Lab
     return [LabelledRun(folder, label) for folder, label in zip(folders, labels, strict=True)]
 
 
-def report_with_progress(runs: Sequence["LabelledRun"], arguments: argparse.Namespace) -> "Results":
+def report_with_progress(
+    runs: Sequence["LabelledRun"], out: Path, title: str, commands: Sequence[str], decoders: Sequence[str] | None
+) -> "Results":
     from rich.progress import Progress
 
     from bangbang.folders import named
     from bangbang.reporting import report
-    from bangbang.reporting.evaluation import lines_to_decode
+    from bangbang.reporting.evaluation import default_decoders, lines_to_decode
     from bangbang.terminal import Console
 
+    chosen = default_decoders(runs) if decoders is None else decoders
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("decoding test splits", total=sum(map(lines_to_decode, runs)))
+        task = bar.add_task("decoding test splits", total=sum(lines_to_decode(run, chosen) for run in runs))
         return report(
             runs,
-            named(arguments.out),
-            title=arguments.title,
-            commands=commands(runs, arguments),
+            named(out),
+            title=title,
+            commands=commands,
+            decoders=chosen,
             progress=lambda lines: bar.advance(task, lines),
         )
 
@@ -89,6 +115,8 @@ def commands(runs: Sequence["LabelledRun"], arguments: argparse.Namespace) -> li
     again = ["report", *(str(run.folder) for run in runs), "--out", str(arguments.out)]
     if arguments.label is not None:
         again += ["--label", *arguments.label]
+    if arguments.decoders is not None:
+        again += ["--decoders", *arguments.decoders]
     if arguments.title != TITLE:
         again += ["--title", arguments.title]
     return [shlex.join(["bangbang", *words]) for words in (*trainings, again)]

@@ -1,13 +1,14 @@
-"""Train every method of the paper on the same data with the same budget, compare them on test data, write a report.
+"""Train many methods on the same data with the same budget, compare them on test data, write a report.
 
-Rows: MLE, RAML, PG from a cold start and from MLE, bang-bang SPG at p_drop 0.2, 0.4, 0.6, 0.8, and rows of our own,
-marked as such. All have equal steps and hyper-parameters; validation chooses the checkpoint. Trainings run side by
-side, one thread each. Ctrl-C at any time: the same command goes on, and skips what is done.
+--methods paper: MLE, RAML, PG from a cold start and from MLE, bang-bang SPG at p_drop 0.2, 0.4, 0.6, 0.8, and what we
+changed in it. --methods field: MLE, the methods of others, and schedules that end in a policy gradient, beside MLE with
+as many minutes as the longest of them. Validation chooses each checkpoint. Trainings run side by side, one thread each.
+Ctrl-C at any time: the same command goes on, and skips what is done.
 
 examples:
   bangbang reproduce headlines --dry-run                          the plan: rows, steps, commands
   bangbang reproduce headlines                                    docstrings, small: under half an hour on 2 cores
-  bangbang reproduce headlines --corpus debian --budget medium --seeds 1 2 3
+  bangbang reproduce headlines --corpus debian --budget medium --methods field --seeds 1 2 3
   bangbang reproduce headlines --corpus my-pairs.jsonl --methods mle spg-0.4 --set model.units=192
   bangbang reproduce captions                                     drawn shapes
   bangbang reproduce captions --corpus FOLDER --set data.features=FEATURES --budget medium
@@ -16,13 +17,14 @@ OUT gets config.toml (what all runs share), runs/, logs/, results.json and repor
 """
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bangbang.cli.numbers import seed, whole
+from bangbang.cli.report import add_decoders, show_report
+from bangbang.cli.streams import print_json
 from bangbang.reproduction.budgets import BUDGETS, tasks
 
 if TYPE_CHECKING:
@@ -38,12 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", choices=BUDGETS, default="small", help="default small")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="default runs/TASK-CORPUS-BUDGET")
     parser.add_argument("--jobs", type=whole(1), metavar="N", help="trainings at a time (default: one for each core)")
-    parser.add_argument("--methods", nargs="+", default=[], metavar="NAME", help="only these rows; --dry-run names all")
+    parser.add_argument(
+        "--methods", nargs="+", default=[], metavar="NAME", help="paper (default), field, all, or rows by name"
+    )
+    add_decoders(parser)
     parser.add_argument(
         "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting of all runs"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan, train nothing")
-    parser.add_argument("--json", action="store_true", help="print results.json instead of the table")
+    parser.add_argument("--json", action="store_true", help="print results.json instead of the tables")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,7 +85,10 @@ def carry_out(plan: "Plan", jobs: int, arguments: argparse.Namespace) -> int:
     check_unchanged(plan, corpus.fingerprint)
     write_whole(plan.out / "config.toml", configs.dumps(plan.config))
     pool = WorkerPool(plan, jobs)
-    if pool.work():
+    while not (interrupted := pool.work()) and plan.later and not pool.failed:
+        plan, _ = planned(arguments)  # those that wait for the others' minutes are among its trainings now
+        pool = WorkerPool(plan, jobs)
+    if interrupted:
         print(f"bangbang: interrupted; go on with: {again(arguments)}", file=sys.stderr)
         return 130
     if pool.done:
@@ -98,34 +106,20 @@ def again(arguments: argparse.Namespace) -> str:
     for name in ("corpus", "out", "jobs"):
         value = getattr(arguments, name)
         words += [f"--{name}", str(value)] if value else []
-    words += ["--methods", *arguments.methods] if arguments.methods else []
+    for name in ("methods", "decoders"):
+        value = getattr(arguments, name)
+        words += [f"--{name}", *value] if value else []
     return shlex.join([*words, *(word for setting in arguments.set for word in ("--set", setting))])
 
 
 def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) -> None:
-    """Evaluate what is done, print the table, write results.json and report.html."""
-    from rich.progress import Progress
-
-    from bangbang.reporting import LabelledRun, report, table
-    from bangbang.reporting.evaluation import lines_to_decode
-    from bangbang.terminal import Console
+    """Evaluate what is done, print the tables, write results.json and report.html."""
+    from bangbang.reporting import LabelledRun
 
     runs = [LabelledRun(training.folder, training.method.label) for training in plan.trainings if training.name in done]
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("decoding test splits", total=sum(map(lines_to_decode, runs)))
-        results = report(
-            runs,
-            plan.out,
-            title=f"{plan.task.capitalize()}: {Path(plan.config.data.corpus).name}, {plan.budget} budget",
-            commands=[again(arguments), *(training.command for training in plan.trainings)],
-            progress=lambda lines: bar.advance(task, lines),
-        )
-    if arguments.json:
-        print(results.json(), end="")
-        return
-    console = Console()
-    console.print(table(results))
-    console.print(f"\nthe page: {plan.out / 'report.html'}", highlight=False, soft_wrap=True)
+    title = f"{plan.task.capitalize()}: {Path(plan.config.data.corpus).name}, {plan.budget} budget"
+    commands = [again(arguments), *(training.command for training in plan.trainings)]
+    show_report(runs, plan.out, title, commands, arguments)
 
 
 def show_plan(plan: "Plan", jobs: int, as_json: bool) -> None:
@@ -134,7 +128,7 @@ def show_plan(plan: "Plan", jobs: int, as_json: bool) -> None:
 
     outline = Outline.of(plan, jobs)
     if as_json:
-        print(json.dumps(outline.plain(), indent=1, ensure_ascii=False))
+        print_json(outline.plain(), indent=1)
         return
     console = Console()
     console.print(outline.table(), highlight=False)

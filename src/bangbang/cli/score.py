@@ -12,7 +12,6 @@ examples:
 """
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from bangbang.cli.metric_options import (
     shown_names,
     with_sentences,
 )
+from bangbang.cli.streams import print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = metric.per_example(statistics).tolist() if arguments.per_example else []
     signature = f"{metric.signature}|{resampling.signature}"
     if arguments.json:
-        print(json.dumps(_report(arguments.metric, signature, len(candidates), scores, list(metric.names), rows)))
+        print_json(_report(arguments.metric, signature, len(candidates), scores, list(metric.names), rows))
         return 0
     for index, row in enumerate(rows, 1):
         shown = [number(value, arguments) for name, value in zip(metric.names, row, strict=True) if name in names]

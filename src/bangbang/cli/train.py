@@ -19,6 +19,8 @@ import os
 import shlex
 from pathlib import Path
 
+from bangbang.cli.streams import print_json
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", type=Path, help="a TOML file; with --resume, the run's own if left out")
@@ -61,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not outcome.is_main:
         return 0
     if arguments.json:
-        print(json.dumps({"run": str(outcome.run.folder), "interrupted": outcome.interrupted, **progress._asdict()}))
+        print_json({"run": str(outcome.run.folder), "interrupted": outcome.interrupted, **progress._asdict()})
         return 0
     metric = config.metric
     print(f"{outcome.run.folder}: step {progress.step}, {progress.seconds / 60:.1f} minutes of training")

@@ -1,5 +1,6 @@
 """The settings of each corpus, and how it is read. Nothing here imports torch."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -56,9 +57,9 @@ class CorpusSettings(KindSettings):
         """The same corpus, made in its cache if it is not any more where it once was made."""
         return self
 
+    @abstractmethod
     def build(self) -> "Reader":
         """The reader of the corpus."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -90,14 +90,14 @@ class Corpus:
             )
         return table
 
-    def split(self, name: str, all_references: bool = False) -> Split:
-        """One of the splits that `manifest["splits"]` names; `all_references` is for its batches."""
+    def split(self, name: str) -> Split:
+        """One of the splits that `manifest["splits"]` names."""
         counts = self.manifest["splits"]
         if name not in counts:
             raise InputError(f"{self.folder}: no split {name!r}; this corpus has {', '.join(counts)}")
         try:
             sizes = len(self.vocabulary), len(self.source_vocabulary or self.vocabulary)
-            split = Split.open(self.folder / name, self.features, all_references, *sizes)
+            split = Split.open(self.folder / name, self.features, *sizes)
         except InputError:  # of the features, which says what to do
             raise
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,9 +34,9 @@ class VocabularySettings(KindSettings):
     def check(self) -> None:
         """Raise an InputError for what can be seen to be wrong before there are texts."""
 
+    @abstractmethod
     def build(self, texts: Iterable[str]) -> Vocabulary:
         """The vocabulary of a corpus with these training texts."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

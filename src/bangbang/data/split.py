@@ -4,6 +4,7 @@ Shapes: B examples, S longest source, T longest target of a batch, M references 
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +35,12 @@ class Split:
         self,
         table: Any,
         features: FeatureTable | None = None,
-        all_references: bool = False,
         vocabulary_size: int = np.iinfo(np.int32).max,
         source_vocabulary_size: int | None = None,
         release: Callable[[], None] = lambda: None,
         passed: Callable[[int], None] = lambda chunk: None,
     ) -> None:
-        self._table, self._features, self._all_references = table, features, all_references
+        self._table, self._features = table, features
         self._vocabulary_size, self._release = vocabulary_size, release
         self._source_size = vocabulary_size if source_vocabulary_size is None else source_vocabulary_size
         if table.column("source").null_count:
@@ -56,8 +56,6 @@ class Split:
         if not np.array_equal(Ragged(table.column("targets").chunks, passed).lengths(), per_row):
             raise ValueError("not as many texts as references")
         self._row: npt.NDArray[np.int32] = np.repeat(np.arange(len(per_row), dtype=np.int32), per_row)
-        if all_references:
-            self._first = np.concatenate(([0], np.cumsum(per_row)))  # [rows + 1] the number of a row's first example
         self.examples = len(self._row)
         self.source_lengths: npt.NDArray[np.int32] = np.maximum(self._sources.lengths(), 1)[self._row]
         self.target_lengths: npt.NDArray[np.int32] = self._targets.lengths()
@@ -68,7 +66,6 @@ class Split:
         cls,
         folder: Path,
         features: FeatureTable | None,
-        all_references: bool,
         vocabulary_size: int,
         source_vocabulary_size: int | None = None,
     ) -> "Split":
@@ -81,17 +78,22 @@ class Split:
         if mapped.table.schema != ENCODED:
             raise ValueError("other columns than a split has")
         sizes = vocabulary_size, source_vocabulary_size
-        return cls(mapped.table, features, all_references, *sizes, mapped.release, mapped.release_sometimes)
+        return cls(mapped.table, features, *sizes, mapped.release, mapped.release_sometimes)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
-    def batch(self, examples: npt.NDArray[np.integer[Any]]) -> Batch:
-        """The training batch of these example numbers."""
+    @cached_property
+    def _first(self) -> Ints:
+        """The number of each row's first example, then that of all examples. [rows + 1]"""
+        return np.searchsorted(self._row, np.arange(len(self) + 1, dtype=self._row.dtype))
+
+    def batch(self, examples: npt.NDArray[np.integer[Any]], all_references: bool = False) -> Batch:
+        """The training batch of these example numbers, with all references of their sources or each its own."""
         rows = self._row[examples].astype(np.int64)
         source, source_length = self._inputs(rows)
         target, target_length = padded(self._targets.take(examples.astype(np.int64)))
-        references = self._references(rows) if self._all_references else target.unsqueeze(1)
+        references = self._references(rows) if all_references else target.unsqueeze(1)
         self._release()
         checked = [(target, self._vocabulary_size), (references, self._vocabulary_size)]
         for ids, size in checked if self.has_images else [*checked, (source, self._source_size)]:

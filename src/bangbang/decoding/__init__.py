@@ -1,4 +1,4 @@
-"""Decoding: greedy, beam and sampling, with the test-time reward W·DUP."""
+"""Decoding: greedy, beam, sampling and minimum Bayes risk, with the test-time reward W·DUP."""
 
 from bangbang.lazy import attach
 

@@ -3,6 +3,7 @@
 Shapes: B inputs still open, K beam, R = B·K rows, V vocabulary.
 """
 
+from collections.abc import Sequence
 from typing import Generic
 
 import torch
@@ -33,14 +34,20 @@ class BeamSearch(Generic[State]):
         self.scores[:, 0] = 0.0
 
     def run(self) -> list[list[Hypothesis]]:
-        for length in range(1, self.max_length + 1):
-            self.extend(length)
+        """The K best hypotheses of each input, best first."""
+        penalty = self.config.length_penalty
+        return [ranked(ended, penalty, self.max_length)[: self.beam] for ended in self.search()]
+
+    def search(self) -> list[list[Hypothesis]]:
+        """All hypotheses that end, in the order of their ends and scored by log p; no length penalty is needed."""
+        for _ in range(self.max_length):
+            self.extend()
             if not self.inputs:
                 break
         self.close()
-        return [sorted(ended, key=lambda h: -h.score)[: self.beam] for ended in self.finished]
+        return self.finished
 
-    def extend(self, length: int) -> None:
+    def extend(self) -> None:
         """One more token for every prefix: the 2K best extensions hold at least K that do not end."""
         self.state, features = self.model.step(self.state, self.last)
         # the 2K best of all prefixes of an input are among the 2K best of each
@@ -51,21 +58,20 @@ class BeamSearch(Generic[State]):
         origin = torch.div(index, each, rounding_mode="floor")  # [B, 2K] which prefix
         token = tokens.view(len(self.inputs), -1).gather(1, index)
         ends = token == EOS
-        self.collect(best, origin, ends, length)
+        self.collect(best, origin, ends)
         keep = torch.argsort(ends.int(), dim=1, stable=True)[:, : self.beam]  # the best K that go on
         self.scores = best.gather(1, keep)
         self.advance(origin.gather(1, keep), token.gather(1, keep))
 
-    def collect(self, best: Tensor, origin: Tensor, ends: Tensor, length: int) -> None:
+    def collect(self, best: Tensor, origin: Tensor, ends: Tensor) -> None:
         """Ended hypotheses among the first K extensions leave the beam."""
         ending = ends[:, : self.beam] & best[:, : self.beam].isfinite()
         for block, rank in ending.nonzero().tolist():
             row = block * self.beam + int(origin[block, rank])
-            self.finish(block, row, float(best[block, rank]), length)
+            self.finish(block, row, float(best[block, rank]))
 
-    def finish(self, block: int, row: int, log_prob: float, length: int) -> None:
-        score = log_prob / length**self.config.length_penalty
-        self.finished[self.inputs[block]].append(Hypothesis(self.prefixes[row].tolist(), log_prob, score))
+    def finish(self, block: int, row: int, log_prob: float) -> None:
+        self.finished[self.inputs[block]].append(Hypothesis(self.prefixes[row].tolist(), log_prob, log_prob))
 
     def advance(self, origin: Tensor, token: Tensor) -> None:
         """The chosen prefixes become the rows, and inputs that are done leave."""
@@ -84,4 +90,11 @@ class BeamSearch(Generic[State]):
             for rank in range(self.beam):
                 log_prob = float(self.scores[block, rank])
                 if log_prob > -torch.inf:
-                    self.finish(block, block * self.beam + rank, log_prob, self.max_length)
+                    self.finish(block, block * self.beam + rank, log_prob)
+
+
+def ranked(ended: Sequence[Hypothesis], penalty: float, max_length: int) -> list[Hypothesis]:
+    """What a search found, best first by log p / length^penalty; the length counts `</s>`, where it was reached."""
+    lengths = (min(len(each.tokens) + 1, max_length) for each in ended)
+    found = [each._replace(score=each.log_prob / n**penalty) for each, n in zip(ended, lengths, strict=True)]
+    return sorted(found, key=lambda each: -each.score)

@@ -5,6 +5,7 @@ Each row has uniform numbers of its own, one per time step, so a line is sampled
 Shapes: R rows, T time, V vocabulary.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 from bangbang.contracts import Model, State
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.precision import widest_float
+from bangbang.randomness import seed_for
 from bangbang.symbols import BOS, EOS, PAD, UNK
 
 
@@ -78,3 +80,48 @@ def sample(
 
 def cut(tokens: list[int]) -> list[int]:
     return tokens[: tokens.index(EOS)] if EOS in tokens else tokens
+
+
+def draw_lines(
+    model: Model[State],
+    state: State,
+    lines: Sequence[int],
+    config: DecodingSettings,
+    max_length: int,
+    count: int,
+    seed: int,
+) -> list[list[Hypothesis]]:
+    """`count` samples of each line, in the order of their numbers: the first ones are those of a smaller count."""
+    device = state.device
+    rows = torch.arange(len(lines), device=device).repeat_interleave(count)
+    drawn: list[Hypothesis] = []
+    for chunk in torch.split(rows, rows_together(model.head.size)):
+        numbers = range(len(drawn), len(drawn) + len(chunk))
+        uniform = torch.stack([line_uniforms(seed, lines[n // count], n % count, max_length) for n in numbers])
+        drawn += sample(model, state.select(chunk), uniform.to(device), max_length, config)
+    return [drawn[start : start + count] for start in range(0, len(drawn), count)]
+
+
+def rows_together(vocabulary: int) -> int:
+    """Rows that are sampled at once: their probabilities, in double precision too, take some 100 MB."""
+    return max(1, 2**22 // vocabulary)
+
+
+def sample_lines(
+    model: Model[State],
+    state: State,
+    lines: Sequence[int],
+    config: DecodingSettings,
+    max_length: int,
+    nbest: int,
+    seed: int,
+) -> list[list[Hypothesis]]:
+    """The samples of each line, the likeliest first."""
+    drawn = draw_lines(model, state, lines, config, max_length, nbest, seed)
+    return [sorted(block, key=lambda hypothesis: -hypothesis.score) for block in drawn]
+
+
+def line_uniforms(seed: int, line: int, number: int, count: int) -> Tensor:
+    """The random numbers [count] of the `number`-th sample of a line, always drawn on the CPU."""
+    generator = torch.Generator().manual_seed(seed_for(seed, "sample", line, number))
+    return torch.rand(count, generator=generator)

@@ -22,6 +22,7 @@ from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 from bangbang.training import Run
 from bangbang.training.checkpoint import read_progress
 from bangbang.training.learner import run_reward
+from bangbang.training.utilities import run_utility
 
 
 class Example(NamedTuple):
@@ -48,11 +49,11 @@ def validation_example(run: Run, number: int) -> Example:
 
 
 def row_example(run: Run, split: Split, row: int) -> Example:
-    """A row of a split, with the references that training would show."""
+    """A row of a split, with the references that training, or its last stage, would show."""
     rows = slice(row, row + 1)
     (source,), (references,) = split.sources(rows), split.references(rows)
     inputs = run.task.inputs(split, rows, run.encode_sources)
-    return Example(source, inputs, references if run.config.data.all_references else references[:1])
+    return Example(source, inputs, references if run.config.legs[-1].all_references else references[:1])
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,9 @@ class Subject:
         step = read_progress(folder).step
         leg = run.config.leg_before(step)
         model, length = run.load_model(checkpoint, device), run.config.data.max_target_length
-        (best, *_), *_ = generate(model, example.inputs, run.config.decoding, length, device=device)
+        decoding = run.config.decoding
+        utility = run_utility(run, decoding)
+        (best, *_), *_ = generate(model, example.inputs, decoding, length, device=device, utility=utility)
         source, source_length = collate(example.inputs, [0])
         return cls(
             run,

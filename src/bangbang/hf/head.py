@@ -4,6 +4,7 @@ Shapes: N positions, n of them in a chunk, K tokens per position, D features, V 
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,12 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from bangbang.contracts import Scored
+from bangbang.contracts import Offsets, Scored
 from bangbang.heads import Alphabet, LinearHead, OutputLayer
 from bangbang.heads.linear_head import check_whole
 from bangbang.heads.log_prob import ENTROPIES, check_possible
 from bangbang.heads.output_layer import chunk_rows
-from bangbang.heads.sampling import top_k_rows
+from bangbang.heads.sampling import sample_rows, top_k_rows
 from bangbang.symbols import PAD
 
 
@@ -41,7 +42,7 @@ Parts = Callable[[], tuple[nn.Module, Tensor | None]]
 """The output layer and the bias [V'] that is added after it, looked up at each use: wrappers may replace them."""
 
 
-class HfHead(LinearHead):
+class HfHead:
     """softmax over all rows of a foreign output layer, as transformers itself trains it, in our ids.
 
     What is never generated takes part in the softmax, so that training makes it unlikely: others who decode with the
@@ -60,6 +61,14 @@ class HfHead(LinearHead):
         """Their tokens that are never generated."""
         self.never = self.never.to(device)
         return self.never
+
+    @abstractmethod
+    def scored_layer(self) -> OutputLayer:
+        """The layer with all its rows."""
+
+    @abstractmethod
+    def layer(self) -> OutputLayer:
+        """The same without what is never generated."""
 
     def to_layer(self, tokens: Tensor) -> Tensor:
         return self.alphabet.on(tokens.device).read[tokens]
@@ -87,8 +96,22 @@ class HfHead(LinearHead):
         best, tokens = top_k_rows(self.scored_layer(), features, k, excluded)
         return best, self.from_layer(tokens)
 
+    @torch.no_grad()
+    def sample(
+        self,
+        features: Tensor,
+        uniform: Tensor,
+        offsets: Offsets | None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+    ) -> Tensor:
+        """One token per row [N] from softmax((logits + offsets) / temperature), at the row's uniform number [N]."""
+        if offsets is not None:
+            offsets = offsets._replace(tokens=self.to_layer(offsets.tokens))
+        return self.from_layer(sample_rows(self.layer(), features, uniform, offsets, temperature, top_k))
 
-class ClosedHead(HfHead):
+
+class ClosedHead(HfHead, LinearHead):
     """By the weights of a plain linear layer, which is not called: nothing of size [N, V] is kept."""
 
     def scored_layer(self) -> OutputLayer:
@@ -152,36 +175,41 @@ class OpenHead(HfHead):
         parts = [layer.logits(features[rows]).gather(1, theirs[rows].clamp(min=0)) for rows in self.chunks(features)]
         return torch.cat(parts).masked_fill(theirs < 0, -torch.inf)
 
-    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
+    def log_prob(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Tensor:
+        return self.score(features, tokens, weights).log_prob
+
+    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None, smoothing: float = 0.0) -> Scored:
         check_whole(tokens)
         slots = tokens.view(len(tokens), -1)
         given = torch.ones_like(slots, dtype=torch.float) if weights is None else weights.view_as(slots).float()
-        return self._scored(features, slots, given, as_set=False)
+        return self._scored(features, slots, given, False, smoothing)
 
     def score_sets(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
         check_whole(tokens)
         given = torch.ones_like(tokens[:, 0], dtype=torch.float) if weights is None else weights.float()
-        return self._scored(features, tokens, given.unsqueeze(1), as_set=True)
+        return self._scored(features, tokens, given.unsqueeze(1), True, 0.0)
 
-    def _scored(self, features: Tensor, tokens: Tensor, c: Tensor, as_set: bool) -> Scored:
+    def _scored(self, features: Tensor, tokens: Tensor, c: Tensor, as_set: bool, smoothing: float) -> Scored:
         theirs, scores, entropies = self.to_layer(tokens), [], []
         stride = max(1, math.ceil(len(features) / ENTROPIES))
         for rows in self.chunks(features):
-            log_p, entropy = self._chunk(features[rows], theirs[rows], as_set)
+            log_p, entropy = self._chunk(features[rows], theirs[rows], as_set, smoothing)
             if torch.is_grad_enabled():
                 check_possible(log_p, c[rows])
             scores.append((log_p.masked_fill(c[rows] == 0, 0.0) * c[rows]).sum(1))
             entropies.append(entropy[-rows.start % stride :: stride])
         return Scored(torch.cat(scores), torch.cat(entropies).detach())
 
-    def _chunk(self, features: Tensor, theirs: Tensor, as_set: bool) -> tuple[Tensor, Tensor]:
+    def _chunk(self, features: Tensor, theirs: Tensor, as_set: bool, smoothing: float) -> tuple[Tensor, Tensor]:
         """log p of a chunk's tokens [n, K], or of its sets [n, 1], and the entropies [n]."""
 
         def work(features: Tensor) -> tuple[Tensor, Tensor]:
             log_p = self.scored_layer().logits(features).log_softmax(1)
             entropy = torch.special.entr(log_p.detach().exp()).sum(1)
             found = log_p.gather(1, theirs.clamp(min=0)).masked_fill(theirs < 0, -torch.inf)
-            return (found.logsumexp(1, keepdim=True) if as_set else found), entropy
+            if as_set:
+                found = found.logsumexp(1, keepdim=True)
+            return (1 - smoothing) * found + smoothing * log_p.mean(1, keepdim=True) if smoothing else found, entropy
 
         if not torch.is_grad_enabled():
             return work(features)
@@ -194,5 +222,5 @@ class OpenHead(HfHead):
         return [slice(start, min(start + size, len(features))) for start in range(0, max(1, len(features)), size)]
 
 
-def head_of(parts: Parts, form: Form, alphabet: Alphabet, rows: int) -> HfHead:
+def head_of(parts: Parts, form: Form, alphabet: Alphabet, rows: int) -> "ClosedHead | OpenHead":
     return ClosedHead(parts, form, alphabet) if form.closed else OpenHead(parts, form, alphabet, rows)

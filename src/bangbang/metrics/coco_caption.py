@@ -23,6 +23,8 @@ class CocoCaption:
     """
 
     names = (*(f"bleu-{order}" for order in range(1, ORDERS + 1)), "rouge-l", "cider-d", "cider")
+    of_all_examples = frozenset({"cider-d", "cider"})
+    """Scores of an example that depend on the other examples, by their document frequencies."""
 
     def __init__(self, tokenized: bool = False) -> None:
         self.tokenized = tokenized

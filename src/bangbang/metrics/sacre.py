@@ -40,10 +40,28 @@ class SacreBleu:
         return np.array(self._metric._extract_corpus_statistics(list(candidates), documents), dtype=np.float64)
 
     def aggregate(self, sums: Array, count: int) -> Array:
+        if self.names == ("chrf",):  # whose thousands of resamples are worth an array
+            return chrf(sums, self._metric.beta)[..., None]
         return _scores(self._metric, sums)
 
     def per_example(self, statistics: Array) -> Array:
         return _scores(self._sentence_metric, statistics)
+
+
+def chrf(sums: Array, beta: float) -> Array:
+    """(1 + β²)·P·R / (β²·P + R) × 100, where P and R are means over the orders that both sides have.
+
+    `sums` are, of each order, the n-grams of the candidates, of the references, and of both.  [..., 3·orders] -> [...]
+    """
+    candidate, reference, both = np.moveaxis(sums.reshape(*sums.shape[:-1], -1, 3), -1, 0)  # [..., orders]
+    counted = (candidate > 0) & (reference > 0)
+    orders = np.maximum(1, counted.sum(-1))
+    precision, recall = (
+        np.divide(both, each, out=np.zeros_like(both), where=counted).sum(-1) / orders
+        for each in (candidate, reference)
+    )
+    weighed = beta**2 * precision + recall
+    return np.asarray(100 * (1 + beta**2) * precision * recall / np.where(weighed > 0, weighed, 1.0))
 
 
 def _scores(metric: Any, sums: Array) -> Array:

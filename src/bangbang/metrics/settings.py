@@ -1,5 +1,6 @@
 """The settings of each metric, and how it is built. Nothing here imports torch."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -18,8 +19,8 @@ class MetricSettings(KindSettings):
     decimals: ClassVar[int] = 2
     """Of a score as its home program prints it."""
 
-    def build(self) -> "Metric":
-        raise NotImplementedError
+    @abstractmethod
+    def build(self) -> "Metric": ...
 
 
 @dataclass(frozen=True)

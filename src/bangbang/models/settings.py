@@ -1,5 +1,6 @@
 """The settings of each kind of model, and how it is built. Nothing here imports torch."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,9 +22,9 @@ class ModelSettings(KindSettings):
     reads: ClassVar[Inputs] = "tokens"
     """What it reads of a source."""
 
+    @abstractmethod
     def build(self, sizes: InputSizes) -> "Generator[Any]":
         """The untrained model."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

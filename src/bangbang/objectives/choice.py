@@ -78,6 +78,14 @@ def choose(
     return Choice(tokens, tied)
 
 
+def choose_alone(head: Head, features: Tensor, alive: Tensor, uniform: Tensor) -> Choice:
+    """The model's choice for each row that is `alive` [R], where no reward has a say."""
+    rows, tokens = alive.nonzero().squeeze(1), torch.full_like(alive, PAD, dtype=torch.long)
+    if len(rows):
+        tokens[rows] = head.sample(features[rows], uniform[rows])
+    return Choice(tokens, torch.zeros_like(alive))
+
+
 def reward_offsets(increments: Increments, best: Best | None, rows: Tensor, driven: Tensor, rules: Rules) -> Offsets:
     """What the reward adds to the logits of some rows, relative to the rest of the vocabulary: W·(Δr - Δr of the rest),
     or -inf outside the arg-max set; nothing where the model chooses alone."""

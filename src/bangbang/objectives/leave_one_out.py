@@ -12,26 +12,19 @@ far they come included.
 Shapes: B examples, J samples of each, T time.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Decoder, Proposal
-from bangbang.objectives.base import RewardedObjective
-from bangbang.objectives.policy_gradients import diagnose, model_samples, others_baseline, propose_sampled
+from bangbang.contracts import Batch, Decoder, Model, Proposal
+from bangbang.objectives.base import rewarded_references
+from bangbang.objectives.policy_gradients import diagnose, less_others, model_samples
+from bangbang.objectives.regularization import Anchor, RegularizedObjective, propose_weighed
 from bangbang.objectives.sampler import Sample
 from bangbang.objectives.settings import Rloo
 from bangbang.rewards import Reward
 from bangbang.symbols import PAD
-
-
-def less_others(values: Tensor, samples: int) -> Tensor:
-    """`others_baseline` of each column [B·J, T]; exactly 0 where an example's samples are equal, whatever rounding."""
-    columns = values.view(-1, samples, values.shape[1]).transpose(1, 2)  # [B, T, J]
-    advantages = others_baseline(columns.flatten(), samples).view_as(columns)
-    equal = (columns == columns[:, :, :1]).all(2, keepdim=True)
-    return advantages.masked_fill(equal, 0).transpose(1, 2).reshape(values.shape)
 
 
 def to_go(sample: Sample) -> Tensor:
@@ -48,6 +41,7 @@ def rloo(
     samples: int,
     credit: Literal["sequence", "token"],
     generator: torch.Generator,
+    anchor: Anchor | None = None,
 ) -> Proposal:
     """-Σ_j Σ_t A_{j,t} ∂/∂θ log p(z_{j,t} | x, z_{j,1:t-1}), z_j ~ p(z | x); positions of weight 0 are left out.
 
@@ -55,17 +49,15 @@ def rloo(
     """
     rollout, sample = model_samples(decoder, reward, references, max_length, samples, generator, credit == "token")
     advantages = less_others(to_go(sample) if credit == "token" else sample.shares.unsqueeze(1), samples)
-    counted = sample.driven & (advantages != 0)
-    return propose_sampled(rollout, sample, counted, advantages, diagnose(sample, references, 0.0))
+    diagnostics = diagnose(sample, references, 0.0, advantages)
+    return propose_weighed(rollout, decoder.head, sample, advantages, diagnostics, anchor)
 
 
-class LeaveOneOut(RewardedObjective):
+class LeaveOneOut(RegularizedObjective):
     settings: Rloo
 
-    def __init__(self, settings: Rloo, reward: Reward, max_length: int) -> None:
-        super().__init__(settings, max_length)
-        self.reward = reward
-
-    def targets(self, decoder: Decoder, references: Tensor, step: int, generator: torch.Generator) -> Proposal:
+    def rewarded(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
+        decoder, references = self.policy(model, batch), rewarded_references(batch)
         drawn = self.settings.samples, self.settings.credit
-        return rloo(decoder, self.reward, references, self.max_length, *drawn, generator)
+        proposal = rloo(decoder, self.reward, references, self.max_length, *drawn, generator, self.anchor(batch))
+        return self.regularized(proposal, decoder, batch)

@@ -14,7 +14,7 @@ from bangbang.objectives.choice import Rules
 from bangbang.objectives.lessons import Lessons, left_over_chances
 from bangbang.objectives.sampler import Sample, draw
 from bangbang.objectives.settings import BangBang, Pg, SampledSettings, Spg
-from bangbang.rewards import Reward, repeat
+from bangbang.rewards import Reward, RewardState, adapted, repeat
 from bangbang.symbols import PAD
 
 
@@ -47,6 +47,14 @@ def others_baseline(values: Tensor, samples: int) -> Tensor:
     """R_j - 1/(J-1) Σ_{k≠j} R_k: the mean reward of an example's other samples, which do not depend on z_j. [B·J]"""
     each = values.view(-1, samples)
     return (each - (each.sum(1, keepdim=True) - each) / (samples - 1)).flatten()
+
+
+def less_others(values: Tensor, samples: int) -> Tensor:
+    """`others_baseline` of each column [B·J, T]; exactly 0 where an example's samples are equal, whatever rounding."""
+    columns = values.view(-1, samples, values.shape[1]).transpose(1, 2)  # [B, T, J]
+    advantages = others_baseline(columns.flatten(), samples).view_as(columns)
+    equal = (columns == columns[:, :, :1]).all(2, keepdim=True)
+    return advantages.masked_fill(equal, 0).transpose(1, 2).reshape(values.shape)
 
 
 def loss_weights(shares: Tensor, settings: Sampling) -> Tensor:
@@ -104,7 +112,9 @@ def spg(
         lessons=settings.lessons(coins),
     )
     weights = loss_weights(sample.shares, settings).unsqueeze(1)
-    diagnostics = diagnose(sample, references, settings.rules.weight)
+    compares = settings.weight_by_reward and settings.baseline == "others"
+    advantages = less_others(sample.shares.unsqueeze(1), times) if compares else None
+    diagnostics = diagnose(sample, references, settings.rules.weight, advantages)
     if settings.positions == "driven":
         return propose_sampled(rollout, sample, sample.driven, weights, diagnostics)
     kept, counted = 1 - settings.p_drop, (sample.tokens != PAD) & (settings.p_drop < 1)
@@ -120,14 +130,28 @@ def model_samples(
     samples: int,
     generator: torch.Generator,
     with_earned: bool = False,
+    given: Tensor | None = None,
 ) -> tuple[Rollout, Sample]:
-    """z ~ p(z | x), J for each example: those of `spg` with W = 0. All positions count as driven."""
+    """z ~ p(z | x), J for each example: those of `spg` with W = 0. All positions count as driven.
+
+    `given` [B·J, T]: as `draw` has them.
+    """
     rollout = decoder.repeat(samples).rollout(max_length)
     # the first half are coins that nobody throws: one seed gives all methods that sample the model the same samples
     _, chances = torch.rand(2, len(references) * samples, max_length, generator=generator).to(references.device)
     driven, rules = torch.ones_like(chances, dtype=torch.bool), Rules(weight=0.0)
     state = repeat(reward.start(references), samples)
-    return rollout, draw(rollout, decoder.head, state, driven, chances, rules, with_earned=with_earned)
+    sample = draw(rollout, decoder.head, state, driven, chances, rules, with_earned=with_earned, given=given)
+    return rollout, sample
+
+
+@torch.no_grad()
+def read_by(reward: Reward, references: Tensor, known: Tensor, samples: int = 1) -> RewardState:
+    """The reward of known outputs [B·J, T], padded, at their ends."""
+    state = adapted(repeat(reward.start(references), samples))
+    for tokens in known.unbind(1):
+        state.advance(tokens)
+    return state
 
 
 def propose_sampled(
@@ -148,8 +172,17 @@ def packed(targets: Tensor) -> Tensor:
     return ordered[:, :most] if most > 1 else ordered[:, 0]
 
 
-def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
-    """What the samples are like; a reward of weight W = 0 has chosen no token, although all of them count."""
+def equal_examples(sample: Sample, advantages: Tensor, examples: int) -> int:
+    """How many of the examples have no token with an advantage [B·J, T], or [B·J, 1] for whole sequences."""
+    teaches = (sample.tokens != PAD) & (advantages != 0)
+    return examples - int(teaches.view(examples, -1).any(1).sum())
+
+
+def diagnose(sample: Sample, references: Tensor, weight: float, advantages: Tensor | None = None) -> Diagnostics:
+    """What the samples are like; a reward of weight W = 0 has chosen no token, although all of them count.
+
+    `advantages` where samples are compared with a baseline.
+    """
     written, driven = token_count(sample.tokens), int(sample.driven.sum()) if weight > 0 else 0
     return Diagnostics(
         samples=len(sample.tokens),
@@ -160,6 +193,8 @@ def diagnose(sample: Sample, references: Tensor, weight: float) -> Diagnostics:
         driven_tokens=driven,
         tied_tokens=int(sample.tied.sum()),
         model_tokens=written - driven,
+        compared=0 if advantages is None else len(references),
+        equal=0 if advantages is None else equal_examples(sample, advantages, len(references)),
     )
 
 

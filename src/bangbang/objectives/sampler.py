@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Head, Rollout
-from bangbang.objectives.choice import Choice, Rules, choose
+from bangbang.objectives.choice import Choice, Rules, choose, choose_alone
 from bangbang.objectives.lessons import Lessons, taught
 from bangbang.rewards import PlainState, RewardState, adapted
 from bangbang.symbols import BOS, EOS, PAD
@@ -92,24 +92,36 @@ def draw(
     ends: Tensor | None = None,
     with_earned: bool = False,
     lessons: Lessons | None = None,
+    given: Tensor | None = None,
 ) -> Sample:
     """One sequence per row: `driven` [B, T] is w_t ≠ 0, `uniform` [B, T] the random numbers of the choices.
 
     `references` [B, S] are needed where ties go to the reference's order. Where `ends` [B] are given, the token of that
     number, counted from 1, is `</s>`; it is trained on as any other, where w_t ≠ 0.
     `with_earned` keeps the share of the reward before each token, `lessons` what else than z_t positions teach.
+    `given` [B, T] is how each row begins, which nobody chooses; `<pad>` after it.
     """
     rows = torch.arange(len(driven), device=driven.device)  # [R] the row of the sample that each of the rollout's is
     alive, last = torch.ones_like(rows, dtype=torch.bool), torch.full_like(rows, BOS)
     trace, reward = SampleRecord(driven, with_earned), adapted(reward)
+    # where the model chooses by itself, the increments, which cost the most, would not be looked at
+    alone = rules.weight == 0 and rules.plain and lessons is None
     for t in range(driven.shape[1]):
-        features, increments = rollout.step(last), reward.increments()
-        order = None if references is None else places_in(references, increments.tokens)
+        features = rollout.step(last)
         ending = None if ends is None else alive & (ends == t + 1)
         choosing = alive if ending is None else alive & ~ending
-        choice = choose(head, features, increments, choosing, driven[:, t], uniform[:, t], rules, order)
+        put = None if given is None else given[:, t]
+        choosing = choosing if put is None else choosing & (put == PAD)
+        if alone:
+            choice = choose_alone(head, features, choosing, uniform[:, t])
+        else:
+            increments = reward.increments()
+            order = None if references is None else places_in(references, increments.tokens)
+            choice = choose(head, features, increments, choosing, driven[:, t], uniform[:, t], rules, order)
         if ending is not None:
             choice = choice._replace(tokens=choice.tokens.masked_fill(ending, EOS))
+        if put is not None:
+            choice = choice._replace(tokens=choice.tokens.where(put == PAD, put))
         trace.add(choice, reward)
         if lessons is not None:
             told = taught(lessons, t, head, features, increments, choice.tokens, choosing, driven[:, t], rules, order)
@@ -129,6 +141,7 @@ def draw(
             references = None if references is None else references[kept]
             ends = None if ends is None else ends[kept]
             lessons = None if lessons is None else lessons.select(kept)
+            given = None if given is None else given[kept]
     if trace.noted:
         trace.file(rows, reward)
     return trace.sample()

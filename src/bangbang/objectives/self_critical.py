@@ -9,19 +9,11 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Batch, Decoder, Model, Proposal
-from bangbang.objectives.base import RewardedObjective, rewarded_references
-from bangbang.objectives.policy_gradients import diagnose, model_samples, propose_sampled
+from bangbang.objectives.base import rewarded_references
+from bangbang.objectives.policy_gradients import diagnose, model_samples, read_by
+from bangbang.objectives.regularization import Anchor, RegularizedObjective, propose_weighed
 from bangbang.objectives.settings import Scst
-from bangbang.rewards import Reward, adapted
-
-
-@torch.no_grad()
-def known_shares(reward: Reward, references: Tensor, known: Tensor) -> Tensor:
-    """R(z | y) of known outputs [B, T], padded, as shares of the reward's bounds. [B]"""
-    state = adapted(reward.start(references))
-    for tokens in known.unbind(1):
-        state.advance(tokens)
-    return state.loss_weight().float()
+from bangbang.rewards import Reward
 
 
 def scst(
@@ -32,27 +24,25 @@ def scst(
     max_length: int,
     samples: int,
     generator: torch.Generator,
+    anchor: Anchor | None = None,
 ) -> Proposal:
     """-Σ_j (R(z_j) - R(ẑ)) Σ_t ∂/∂θ log p(z_{j,t} | x, z_{j,1:t-1}), z_j ~ p(z | x), ẑ = `greedy` [B, T].
 
     ẑ does not depend on z_j, so R(ẑ) changes the variance alone. Samples that earn what ẑ does are left out.
     """
     rollout, sample = model_samples(decoder, reward, references, max_length, samples, generator)
-    baseline = known_shares(reward, references, greedy).repeat_interleave(samples)
+    baseline = read_by(reward, references, greedy).loss_weight().float().repeat_interleave(samples)
     advantages = (sample.shares - baseline).unsqueeze(1)  # [B·J, 1]
-    counted = sample.driven & (advantages != 0)
-    return propose_sampled(rollout, sample, counted, advantages, diagnose(sample, references, 0.0))
+    diagnostics = diagnose(sample, references, 0.0, advantages)
+    return propose_weighed(rollout, decoder.head, sample, advantages, diagnostics, anchor)
 
 
-class SelfCritical(RewardedObjective):
+class SelfCritical(RegularizedObjective):
     settings: Scst
-
-    def __init__(self, settings: Scst, reward: Reward, max_length: int) -> None:
-        super().__init__(settings, max_length)
-        self.reward = reward
 
     def rewarded(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
         greedy = model.greedy(batch.source, batch.source_length, self.max_length)
-        decoder, references = model.begin(batch.source, batch.source_length), rewarded_references(batch)
-        samples = self.settings.samples
-        return scst(decoder, self.reward, references, greedy, self.max_length, samples, generator)
+        decoder, references = self.policy(model, batch), rewarded_references(batch)
+        drawn = self.max_length, self.settings.samples
+        proposal = scst(decoder, self.reward, references, greedy, *drawn, generator, self.anchor(batch))
+        return self.regularized(proposal, decoder, batch)

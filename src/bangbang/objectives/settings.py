@@ -1,56 +1,19 @@
 """The settings of each training method, and how it is built. Nothing here imports torch."""
 
-import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from bangbang.settings import KindSettings
+from bangbang.objectives.candidate_settings import Mrt as Mrt
+from bangbang.objectives.curriculum_settings import Mixer as Mixer
+from bangbang.objectives.curriculum_settings import ScheduledSampling as ScheduledSampling
+from bangbang.objectives.method_settings import Normalizer, linear_rise
+from bangbang.objectives.method_settings import ObjectiveSettings as ObjectiveSettings
 
 if TYPE_CHECKING:
     from bangbang.contracts import Objective
     from bangbang.rewards import Reward
-
-Normalizer = Literal["positions", "sequences", "constant"]
-
-
-@dataclass(frozen=True)
-class ObjectiveSettings(KindSettings):
-    """What is trained on: how a target is proposed, and how much it counts."""
-
-    group: ClassVar[str] = "objectives"
-    table: ClassVar[str] = "objective"
-    papers_choices: ClassVar[frozenset[str] | None] = None
-    """The settings that the paper varies; None for a method that the paper does not have."""
-    family: ClassVar[str] = ""
-    """Methods of one family are one contestant in a report: validation picks the row that stands for them."""
-
-    normalizer: Normalizer = "positions"
-    """What the sum of the losses is divided by: the positions in the loss, the sequences, or a constant, which is the
-    sequences times data.max_target_length. The number of positions is random where targets are sampled."""
-
-    @property
-    def is_rewarded(self) -> bool:
-        """Whether the [reward] table matters."""
-        return False
-
-    @property
-    def label(self) -> str:
-        """How reports name it."""
-        return self.kind.upper()
-
-    @property
-    def is_the_papers(self) -> bool:
-        """Whether the paper has this very method, whatever it chooses among its own choices."""
-        if self.papers_choices is None:
-            return False
-        others = (field for field in dataclasses.fields(self) if field.name not in self.papers_choices)
-        return all(getattr(self, field.name) == field.default for field in others)
-
-    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
-        """The method; `reward` makes the [reward] table's reward when it is called."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -58,6 +21,15 @@ class Mle(ObjectiveSettings):
     """Maximum likelihood: the target is the reference."""
 
     papers_choices: ClassVar[frozenset[str] | None] = frozenset()
+    label_smoothing: float = 0.0
+    """ε, the share of each target that goes evenly to all tokens that can be generated; 0 is maximum likelihood."""
+
+    def __post_init__(self) -> None:
+        self.require(label_smoothing=(0 <= self.label_smoothing < 1, "at least 0 and below 1"))
+
+    @property
+    def label(self) -> str:
+        return f"MLE smoothed {self.label_smoothing:g}" if self.label_smoothing else "MLE"
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.likelihood import MaximumLikelihood
@@ -138,21 +110,53 @@ class Pg(SampledSettings):
 
 
 @dataclass(frozen=True)
-class Rloo(ObjectiveSettings):
-    """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
+class RegularizedSettings(ObjectiveSettings):
+    """A policy gradient that can be held near the references and near its start, so that texts stay readable."""
 
     normalizer: Normalizer = "constant"
-    samples: int = 5
+    samples: int = 1
     """J, targets drawn for each example."""
-    credit: Literal["sequence", "token"] = "sequence"
-    """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
+    likelihood: float = 0.0
+    """λ, the share of maximum likelihood on the references: (1 - λ) of the loss is the policy gradient's."""
+    temperature: float = 1.0
+    """T of the policy softmax(logits / T) that is sampled and trained. Below 1 its samples are nearer to what it writes
+    greedily, which T does not change, so that what they teach shows there sooner."""
+    kl: float = 0.0
+    """β of the penalty β·KL(p || p of the weights that the stage started from), in nats, on rewards between 0 and 1."""
 
     def __post_init__(self) -> None:
-        self.require(samples=(self.samples >= 2, "at least 2"))
+        self.require(
+            likelihood=(0 <= self.likelihood < 1, "at least 0 and below 1"),
+            temperature=(0.01 <= self.temperature <= 100, "at least 0.01 and at most 100"),
+            kl=(0 <= self.kl < math.inf, "at least 0 and finite"),
+        )
 
     @property
     def is_rewarded(self) -> bool:
         return True
+
+    @property
+    def needs_start(self) -> bool:
+        return self.kl > 0
+
+    @property
+    def label(self) -> str:
+        parts = (("MLE", self.likelihood), ("KL", self.kl))
+        heat = f" T={self.temperature:g}" if self.temperature != 1 else ""
+        return self.kind.upper() + heat + "".join(f" + {name} {weight:g}" for name, weight in parts if weight)
+
+
+@dataclass(frozen=True)
+class Rloo(RegularizedSettings):
+    """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
+
+    samples: int = 5
+    credit: Literal["sequence", "token"] = "sequence"
+    """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require(samples=(self.samples >= 2, "at least 2"))
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.leave_one_out import LeaveOneOut
@@ -161,19 +165,12 @@ class Rloo(ObjectiveSettings):
 
 
 @dataclass(frozen=True)
-class Scst(ObjectiveSettings):
+class Scst(RegularizedSettings):
     """Self-critical training: targets sampled from the model, weighed against what it would write greedily."""
 
-    normalizer: Normalizer = "constant"
-    samples: int = 1
-    """J, targets drawn for each example."""
-
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require(samples=(self.samples >= 1, "at least 1"))
-
-    @property
-    def is_rewarded(self) -> bool:
-        return True
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.self_critical import SelfCritical
@@ -267,11 +264,7 @@ class BangBang(SoftmaxSettings):
 
     def p_drop_at(self, step: int) -> float:
         """0 for `p_drop_delay` steps, then linearly up to p_drop over `p_drop_rise` steps."""
-        since = step - self.p_drop_delay
-        if since < 0:
-            return 0.0
-        share = min(1.0, since / self.p_drop_rise) if self.p_drop_rise else 1.0
-        return self.p_drop * share
+        return self.p_drop * linear_rise(step, self.p_drop_delay, self.p_drop_rise)
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.policy_gradients import BangBangPolicyGradient
@@ -288,4 +281,7 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "rloo": Rloo,
     "scst": Scst,
     "gold": Gold,
+    "scheduled-sampling": ScheduledSampling,
+    "mixer": Mixer,
+    "mrt": Mrt,
 }

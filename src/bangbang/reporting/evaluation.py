@@ -1,32 +1,35 @@
-"""A run's best checkpoint on the test split: decoded once, scored once, kept in the run's folder.
+"""A run's best checkpoint on the test split: decoded once in each way that is asked for, scored once, kept.
 
 Shapes: N examples, S statistics.
 """
 
-import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from bangbang.decoding.settings import DecodingSettings
+from bangbang.contracts import Task
+from bangbang.decoding.settings import DecodingSettings, Method, by_method, describe
 from bangbang.errors import InputError
-from bangbang.files import read_json, write_whole
-from bangbang.folders import refuse_links
-from bangbang.metrics import Estimate, Metric, estimates
+from bangbang.files import read_json
+from bangbang.metrics import Estimate, Metric, SacreBleu, estimates
 from bangbang.metrics.metric import Array
-from bangbang.tasks import RESAMPLING, signature
+from bangbang.reporting.kept import FORMAT, Kept, Written, key_of
+from bangbang.tasks import RESAMPLING, quick, signature
+from bangbang.tasks.scores import Joined
 from bangbang.training import Run
 from bangbang.training.checkpoint import MODEL, STATE
 from bangbang.training.evaluation import decode_run
 
-FORMAT = 1  # of test.json; raised when its meaning changes
-KEPT = "test.json"
-KEPT_BYTES = 2**30
+GREEDY: Method = "greedy"
+OWN = "own"
+METHODS: dict[str, Method] = {name: name for name in get_args(Method)}
+DECODERS = (*METHODS, OWN)
+"""What `--decoders` may name: the methods of decoding with a run's own sizes, and its own way."""
+VALIDATION_EXAMPLES = 500  # by which the best of several ways is chosen
 
 
 class LabelledRun(NamedTuple):
@@ -44,8 +47,14 @@ class Outputs(NamedTuple):
 
     texts: list[str]
     statistics: Array
-    """Of each example, by the task's metric: enough for paired tests.  [N, S]"""
+    """Of each example, by the report's metric: enough for paired tests.  [N, S]"""
     scores: dict[str, Estimate]
+    cut: Sequence[bool] = ()
+    """Whether each output was cut at the length limit."""
+    decoding: str = ""
+    """The way, as tables name it."""
+    validation: float | None = None
+    """The main score of validation examples; None where there is one way alone."""
 
 
 class Evaluation(NamedTuple):
@@ -53,147 +62,160 @@ class Evaluation(NamedTuple):
     checkpoint: str
     corpus: str
     """Fingerprint of the corpus whose test split this is."""
-    signature: str
     sources: list[str]
     """Texts, or images' names."""
     references: list[list[str]]
     with_dup: Outputs
+    """Greedily, with DUP: what rows are judged by first."""
     without_dup: Outputs
+    further: Mapping[str, Outputs] = MappingProxyType({})
+    """By decoder, those beside the greedy one."""
 
     @property
-    def sides(self) -> tuple[Outputs, Outputs]:
-        return self.with_dup, self.without_dup
+    def decoded(self) -> dict[str, Outputs]:
+        """By decoder, the greedy one first."""
+        return {GREEDY: self.with_dup, **self.further}
 
 
-def evaluate(run: LabelledRun, progress: Callable[[int], None] = lambda lines: None) -> Evaluation:
-    """Decode the test split by a run's best checkpoint, greedily, with and without DUP, and score each output.
+def other_metric(task: Task) -> Metric:
+    """A metric of another family, which no reward here pays: chrF, or BLEU where chrF is the task's."""
+    return SacreBleu("bleu" if "chrf" in task.metric.names else "chrf")
 
-    The outcome is kept in `test.json`, so that a second call reads it; a run that has changed is evaluated anew.
-    `progress` hears of lines as they are decoded, each twice.
+
+def report_metric(task: Task) -> Metric:
+    """The task's scores, then that of another family."""
+    return Joined([task.metric, other_metric(task)])
+
+
+def evaluate(
+    run: LabelledRun, decoders: Sequence[str] = (GREEDY,), progress: Callable[[int], None] = lambda lines: None
+) -> Evaluation:
+    """Decode the test split by a run's best checkpoint in every way that is asked for, and score each output.
+
+    Greedily with DUP and without is always among them. Of several decoders, validation examples are decoded too. The
+    outcome is kept in `test.json`, so that a second call reads it; a run that has changed is evaluated anew.
+    `progress` hears of lines as they are decoded, `lines_to_decode` of them.
     """
     opened = Run.open(run.folder, run.cache)
     checkpoint = opened.checkpoint("best")
-    metric = opened.task.metric
-    identity = identity_of(opened, checkpoint, metric)
-    kept = read_kept(run, identity, metric)
-    if kept is None:
-        kept = decode(run, opened, checkpoint, metric, progress)
-        keep(kept, identity)
-    else:
-        progress(2 * len(kept.sources))
-    return kept
+    metric = report_metric(opened.task)
+    kept = Kept.read(run.folder, identity_of(opened, checkpoint, metric))
+    chosen = ways(opened, decoders)
+    work = Work(opened, kept, metric, progress)
+    for name, way in chosen.items():
+        work.write(way)
+        if name and len(chosen) > 2:
+            work.validate(way)
+    outputs = {name: outputs_from(metric, kept.ways[key_of(way)], describe(way)) for name, way in chosen.items()}
+    greedy = outputs.pop(GREEDY), outputs.pop("")
+    corpus = str(kept.identity["corpus"])
+    return Evaluation(run, checkpoint.name, corpus, kept.sources, kept.references, *greedy, outputs)
 
 
-def lines_to_decode(run: LabelledRun) -> int:
+def ways(opened: Run, decoders: Sequence[str]) -> dict[str, DecodingSettings]:
+    """By decoder, what a run decodes by; the greedy one first, and without a name the greedy one without DUP."""
+    own = opened.config.decoding
+    greedy = by_method(own, GREEDY)
+    found = {str(GREEDY): replace(greedy, dup=True), "": replace(greedy, dup=False)}
+    for name in decoders:
+        if name not in DECODERS:
+            raise InputError(f"--decoders {name}: unknown; choose among {', '.join(DECODERS)}")
+        found.setdefault(name, own if name == OWN else replace(by_method(own, METHODS[name]), dup=True))
+    return found
+
+
+def default_decoders(runs: Sequence[LabelledRun]) -> tuple[str, ...]:
+    """Greedy, and the runs' own way where one of them has another."""
+    own = [Run.open(run.folder).config.decoding for run in runs]
+    return (GREEDY, OWN) if any(each.method != GREEDY for each in own) else (GREEDY,)
+
+
+class Work:
+    """Decoding that is left to do for one run."""
+
+    def __init__(self, opened: Run, kept: Kept, metric: Metric, progress: Callable[[int], None]) -> None:
+        self.opened, self.kept, self.metric, self.progress = opened, kept, metric, progress
+
+    def write(self, way: DecodingSettings) -> None:
+        """The outputs of a way, unless they are kept."""
+        kept = self.kept
+        if key_of(way) in kept.ways:
+            self.progress(len(kept.sources))
+            return
+        done = decode_run(self.opened, own_split(self.opened), way, done=self.progress)
+        kept.sources, kept.references = done.sources, done.references
+        statistics = self.metric.statistics(done.outputs, done.references)
+        kept.ways[key_of(way)] = Written(done.outputs, done.cut, statistics.tolist())
+        kept.save()
+
+    def validate(self, way: DecodingSettings) -> None:
+        """The main score of validation examples, unless it is kept."""
+        written = self.kept.ways[key_of(way)]
+        if written.validation is not None:
+            self.progress(validation_lines(self.opened))
+            return
+        split, task = self.opened.corpus().split("valid"), self.opened.task
+        done = decode_run(self.opened, split, way, limit=min(len(split), VALIDATION_EXAMPLES), done=self.progress)
+        written.validation = quick(task.metric, done.outputs, done.references)[task.main]
+        self.kept.save()
+
+
+def own_split(opened: Run) -> Any:
+    """The test split of the very corpus that a run was trained on."""
+    corpus = opened.corpus()
+    if corpus.fingerprint != opened.corpus_facts.get("fingerprint"):
+        raise InputError(
+            f"{opened.folder}: was trained on another corpus than {corpus.folder} is now; its test split may hold what "
+            "the run was trained on"
+        )
+    return corpus.split("test")
+
+
+def lines_to_decode(run: LabelledRun, decoders: Sequence[str] = (GREEDY,)) -> int:
     """How many lines `progress` will hear of; 0 where the run does not say."""
-    splits = Run.open(run.folder).corpus_facts.get("splits")
-    test = splits.get("test") if isinstance(splits, dict) else None
-    rows = test.get("rows") if isinstance(test, dict) else None
-    return 2 * rows if isinstance(rows, int) else 0
+    opened = Run.open(run.folder)
+    count = len(ways(opened, decoders))
+    validated = (count - 1) * validation_lines(opened) if count > 2 else 0
+    return count * rows_of(opened, "test") + validated
 
 
-def ways(opened: Run) -> list[DecodingSettings]:
-    """Greedy with DUP, and without."""
-    return [replace(opened.config.decoding, method="greedy", dup=dup) for dup in (True, False)]
+def validation_lines(opened: Run) -> int:
+    return min(VALIDATION_EXAMPLES, rows_of(opened, "valid"))
+
+
+def rows_of(opened: Run, split: str) -> int:
+    """As the run says; 0 where it does not."""
+    splits = opened.corpus_facts.get("splits")
+    found = splits.get(split) if isinstance(splits, dict) else None
+    rows = found.get("rows") if isinstance(found, dict) else None
+    return rows if isinstance(rows, int) else 0
 
 
 def identity_of(opened: Run, checkpoint: Path, metric: Metric) -> dict[str, Any]:
-    """All that the outputs and their scores depend on."""
+    """All that the outputs of any way and their scores depend on."""
     data = opened.config.data
     return {
         "format": FORMAT,
         "checkpoint": checkpoint.name,
-        "weights": read_json(checkpoint / STATE)["sha256"][MODEL],
+        "weights": weights_of(checkpoint),
         **opened.fingerprints,
         "corpus": opened.corpus_facts.get("fingerprint"),
         "lengths": [data.max_source_length, data.max_target_length],
-        "decoding": [dataclasses.asdict(way) for way in ways(opened)],
         "signature": signature(metric),
     }
 
 
-def decode(
-    run: LabelledRun, opened: Run, checkpoint: Path, metric: Metric, progress: Callable[[int], None]
-) -> Evaluation:
-    corpus = opened.corpus()
-    if corpus.fingerprint != opened.corpus_facts.get("fingerprint"):
-        raise InputError(
-            f"{run.folder}: was trained on another corpus than {corpus.folder} is now; its test split may hold what "
-            "the run was trained on"
-        )
-    split = corpus.split("test")
-    done = [decode_run(opened, split, way, done=progress) for way in ways(opened)]
-    score = partial(scored, metric, references=done[0].references)
-    return Evaluation(
-        run,
-        checkpoint.name,
-        corpus.fingerprint,
-        signature(metric),
-        done[0].sources,
-        done[0].references,
-        *(score(texts=each.outputs) for each in done),
-    )
+def weights_of(checkpoint: Path) -> str:
+    """A hash of the weights in a checkpoint."""
+    return str(read_json(checkpoint / STATE)["sha256"][MODEL])
 
 
-def scored(metric: Metric, texts: list[str], references: Sequence[Sequence[str]]) -> Outputs:
-    return outputs_of(metric, texts, metric.statistics(texts, references))
+def outputs_from(metric: Metric, written: Written, decoding: str) -> Outputs:
+    found = outputs_of(metric, written.outputs, np.array(written.statistics, dtype=np.float64))
+    return found._replace(cut=written.cut, decoding=decoding, validation=written.validation)
 
 
 def outputs_of(metric: Metric, texts: list[str], statistics: Array) -> Outputs:
     statistics = np.ascontiguousarray(statistics)  # sums go by memory order: kept or new, they are equal to the bit
     found = estimates(metric, statistics, RESAMPLING)
     return Outputs(texts, statistics, dict(zip(metric.names, found, strict=True)))
-
-
-def keep(evaluation: Evaluation, identity: Mapping[str, Any]) -> None:
-    folder = evaluation.run.folder
-    refuse_links(folder, KEPT)
-    record = {
-        **identity,
-        "sources": evaluation.sources,
-        "references": evaluation.references,
-        **{
-            name: {
-                "scores": {score: estimate._asdict() for score, estimate in side.scores.items()},
-                "outputs": side.texts,
-                "statistics": side.statistics.tolist(),
-            }
-            for name, side in zip(("with_dup", "without_dup"), evaluation.sides, strict=True)
-        },
-    }
-    try:
-        write_whole(folder / KEPT, json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-    except OSError as error:
-        raise InputError(f"{folder / KEPT}: cannot be written ({error.strerror})") from None
-
-
-def read_kept(run: LabelledRun, identity: Mapping[str, Any], metric: Metric) -> Evaluation | None:
-    """What an earlier call kept, if it is of this very checkpoint, corpus, decoding and metric."""
-    path = run.folder / KEPT
-    if not path.is_file():
-        return None
-    try:
-        record = read_json(path, KEPT_BYTES)
-        if any(record[name] != value for name, value in identity.items()):
-            return None
-        sources, references = record["sources"], record["references"]
-        sides = [read_side(record[name], len(sources), metric) for name in ("with_dup", "without_dup")]
-        if not are_texts(sources) or len(references) != len(sources) or not all(map(are_texts, references)):
-            return None
-    except (InputError, LookupError, TypeError, ValueError):
-        return None  # damaged, or of another version
-    return Evaluation(run, identity["checkpoint"], identity["corpus"], signature(metric), sources, references, *sides)
-
-
-def are_texts(found: Any) -> bool:
-    """Whether this is a list of texts, and not an empty one."""
-    return isinstance(found, list) and bool(found) and all(isinstance(text, str) for text in found)
-
-
-def read_side(record: Mapping[str, Any], count: int, metric: Metric) -> Outputs:
-    texts, statistics = record["outputs"], np.array(record["statistics"], dtype=np.float64)
-    if not are_texts(texts) or len(texts) != count:
-        raise ValueError("not one text for each example")
-    if statistics.ndim != 2 or len(statistics) != count or not np.isfinite(statistics).all():
-        raise ValueError("not one row of numbers for each example")
-    return outputs_of(metric, texts, statistics)

@@ -25,7 +25,7 @@ def page(results: Results, groups: Sequence[Group], metric: Metric) -> str:
     figures = spg_figures(results, groups)
     record = {
         "results": thinned(results).plain(),
-        "names": {name: title(name) for name in results.scores},
+        "names": {name: title(name) for name in (*results.scores, results.other)},
         "least_p": p_text(0, results.resamples),
         "answer": verdict(results)._asdict(),
         "dup": dup_record(groups, metric, results.main),

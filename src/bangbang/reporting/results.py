@@ -1,107 +1,15 @@
-"""What a report says, as plain values: the table's rows, and what a run's metrics.jsonl tells of its training."""
+"""What a report says, as plain values."""
 
 import dataclasses
 import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from bangbang.config import Config
 from bangbang.errors import InputError
-from bangbang.metrics.metric import lower_is_better
 from bangbang.metrics.significance import p_text
-from bangbang.plain_files import read_plain
-from bangbang.tasks import task_of
-from bangbang.training.journal import METRICS_BYTES
-
-
-@dataclass(frozen=True)
-class Point:
-    """One validation."""
-
-    step: int
-    seconds: float
-    scores: dict[str, float]
-
-
-@dataclass(frozen=True)
-class StageStart:
-    """Where a stage began."""
-
-    step: int
-    """Steps taken before."""
-    seconds: float
-    label: str
-    """The stage's training method."""
-
-
-@dataclass(frozen=True)
-class History:
-    validations: list[Point]
-    stages: list[StageStart]
-    """The first one too; none where the config has no stages."""
-    seconds: float
-    """Of training, validations included."""
-    examples_per_second: float
-
-    less: frozenset[str] = frozenset()
-    """The scores of which less is better."""
-
-    def best(self, score: str) -> Point:
-        """The validation of the best score; the first of equals, as training counts."""
-        best = min if score in self.less else max
-        return best(self.validations, key=lambda point: point.scores[score])
-
-
-def read_history(folder: Path, config: Config) -> History:
-    path, metric = folder / "metrics.jsonl", task_of(config).metric
-    lines = read_lines(path)
-    try:
-        validations = [
-            Point(int(line["step"]), float(line["seconds"]), {name: float(line[name]) for name in metric.names})
-            for line in lines
-            if line["kind"] == "valid"
-        ]
-        stages = [
-            StageStart(int(line["step"]), float(line["seconds"]), str(line["label"]))
-            for line in lines
-            if line["kind"] == "stage"
-        ]
-        rates = [float(line["examples_per_second"]) for line in lines if line["kind"] == "train"]
-        seconds = max(float(line["seconds"]) for line in lines)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{path}: damaged, or without a validation ({error})") from None
-    if not validations:
-        raise InputError(f"{path}: has no validation; train until there is one, `training.validate_every` steps")
-    for point in validations:
-        check_finite(point, path)
-    return History(validations, stages, seconds, mean_rate(rates), lower_is_better(metric))
-
-
-def check_finite(point: Point, path: Path) -> None:
-    for name, score in point.scores.items():
-        if not math.isfinite(score):
-            raise InputError(f"{path}: {name} of step {point.step} is {score}; leave out that run, or that metric")
-
-
-def mean_rate(rates: list[float]) -> float:
-    """All examples over all time, where each rate is of as many steps: the harmonic mean."""
-    rates = [rate for rate in rates if rate > 0 and math.isfinite(rate)]
-    return len(rates) / sum(1 / rate for rate in rates) if rates else 0.0
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    try:
-        lines = [json.loads(line) for line in read_plain(path, METRICS_BYTES).decode("utf-8").splitlines()]
-    except OSError as error:
-        raise InputError(f"{path}: damaged or missing ({error.strerror})") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"{path}: damaged ({str(error) or 'larger than the memory'})") from None
-    if not all(isinstance(line, dict) for line in lines):
-        raise InputError(f"{path}: damaged (a line that is no JSON object)")
-    return lines
+from bangbang.reporting.history import Before, Point, StageStart
 
 
 @dataclass(frozen=True)
@@ -130,6 +38,20 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What outputs read like, by numbers that training does not see."""
+
+    doubled: float
+    """The share of outputs in which a word follows itself."""
+    repeating: float
+    """The share of outputs that have two neighbouring words twice."""
+    cut: float
+    """The share of outputs that were cut at the length limit."""
+    log_likelihood: float | None = None
+    """Of a token, on average, under a model of maximum likelihood of another seed; None where there is none."""
+
+
+@dataclass(frozen=True)
 class Side:
     """A row's test outputs, in one way of decoding."""
 
@@ -138,6 +60,11 @@ class Side:
     """By baseline's label, then by score."""
     words: float
     """Mean length of an output."""
+    reading: Reading
+    decoding: str = ""
+    """The way, as tables name it."""
+    validation: float | None = None
+    """The main score of validation examples, the mean over seeds; None where there is one decoder alone."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +80,10 @@ class RunFacts:
     """On the test split, with DUP."""
     best_score: float
     best_step: int
+    steps: int
     seconds: float
+    before: Before | None
+    """What was trained before, where it started from another run's weights; None where that run is gone."""
     examples_per_second: float
     validations: list[Point]
     stages: list[StageStart]
@@ -161,33 +91,77 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
+class Best:
+    """A row in the way of decoding that validation liked best."""
+
+    decoder: str
+    against: dict[str, dict[str, Difference]]
+    """By baseline's label, then by score: the difference to the baseline in its own best way."""
+
+
+@dataclass(frozen=True)
 class Row:
     label: str
     extension: bool
+    """Whether it is not the paper's."""
     objective: str
     """Of the last stage, where there are several."""
+    family: str
+    """Of rows of one family, validation picks the one that may win."""
     p_drop: float | None
     """Of bang-bang SPG."""
     with_dup: Side
+    """Decoded greedily."""
     without_dup: Side
+    decoded: dict[str, Side]
+    """By decoder, the greedy one with DUP first."""
+    best: Best
     runs: list[RunFacts]
 
     @property
     def seeds(self) -> list[int]:
         return [run.seed for run in self.runs]
 
-    def mean(self, field: Literal["best_score", "best_step", "seconds", "examples_per_second"]) -> float:
+    def mean(self, field: Literal["best_score", "best_step", "examples_per_second"]) -> float:
         """Of a number, over the runs."""
         return sum(float(getattr(run, field)) for run in self.runs) / len(self.runs)
+
+    def total(self, field: Literal["steps", "seconds"]) -> float:
+        """Of steps or seconds, with what was trained before as far as that is known, the mean over the runs."""
+        every = [part for run in self.runs for part in (run, run.before) if part is not None]
+        return sum(float(getattr(part, field)) for part in every) / len(self.runs)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was trained before is known."""
+        return all(run.before is not None for run in self.runs)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An example with what every row wrote for it, its first seed, decoded greedily."""
+
+    number: int
+    """Of the test example, from 1."""
+    source: str
+    references: list[str]
+    outputs: dict[str, str]
+    """By row's label."""
 
 
 @dataclass(frozen=True)
 class Results:
     title: str
+    answer: list[str]
+    """Which row won, by how much, and how sure that is."""
     task: str
     main: str
     """The score that the task is judged by."""
     scores: list[str]
+    other: str
+    """A score of another family, which no reward pays."""
+    decoders: list[str]
+    """The ways of decoding beside one another, the greedy one first."""
     examples: int
     resamples: int
     """Of the examples, for error bars and tests: no p-value is below 1 / (1 + resamples)."""
@@ -198,6 +172,10 @@ class Results:
     """Its name and fingerprint."""
     caveat: str
     """What is to be said of it wherever results are shown."""
+    unjudged: str
+    """Why rows have no likelihood of their outputs; empty if they have."""
+    samples: list[Sample]
+    """Some outputs of every row, evenly spread over the test split."""
     signature: str
     versions: dict[str, str]
     commands: list[str]

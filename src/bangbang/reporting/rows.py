@@ -8,7 +8,9 @@ Shapes: K seeds, N examples, S statistics.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +21,19 @@ from bangbang.errors import InputError
 from bangbang.metrics import Metric, estimates
 from bangbang.metrics.metric import Array
 from bangbang.metrics.significance import compare_statistics
-from bangbang.reporting.evaluation import Evaluation, LabelledRun, Outputs
-from bangbang.reporting.results import Difference, Row, RunFacts, Score, Side, read_history
+from bangbang.reporting.evaluation import GREEDY, Evaluation, LabelledRun, Outputs
+from bangbang.reporting.history import read_before, read_history
+from bangbang.reporting.likelihood import Likelihood
+from bangbang.reporting.readability import mean_words, reading_of
+from bangbang.reporting.results import Best, Difference, Row, RunFacts, Score, Side
 from bangbang.tasks import RESAMPLING
 from bangbang.training import Run
 
 # settings in which two runs of one row may differ
 APART = {"training.seed", "training.init", "data.cache"}
+Judgements = Mapping[Path, Mapping[str, Likelihood]]
+"""Of each run's outputs, by decoder."""
+NOBODY: Judgements = MappingProxyType({})
 
 
 def label_runs(folders: Sequence[Path]) -> list[LabelledRun]:
@@ -119,21 +127,61 @@ def check_comparable(runs: Sequence[LabelledRun]) -> None:
         seen[key] = run
 
 
-def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str]) -> list[Row]:
-    sides = [{each.label: [member.sides[side] for member in each.members] for each in groups} for side in (0, 1)]
-    statistics = [{label: statistics_of(outputs) for label, outputs in side.items()} for side in sides]
+def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str], judged: Judgements = NOBODY) -> list[Row]:
+    decoders = list(groups[0].members[0].decoded)
+    table = {name: decoded_sides(groups, name, metric, baselines, judged) for name in decoders}
+    bare = sides_of({each.label: [member.without_dup for member in each.members] for each in groups}, metric, baselines)
+    best = {each.label: best_decoder({name: table[name][each.label] for name in decoders}) for each in groups}
     return [
         Row(
             label=each.label,
             extension=any(config.is_own for config in each.configs),
             objective=each.last_leg.objective.kind,
+            family=each.last_leg.objective.family or each.last_leg.objective.kind.upper(),
             p_drop=getattr(each.last_leg.objective, "p_drop", None),
-            with_dup=side_of(each.label, sides[0][each.label], statistics[0], metric, baselines),
-            without_dup=side_of(each.label, sides[1][each.label], statistics[1], metric, baselines),
+            with_dup=table[GREEDY][each.label],
+            without_dup=bare[each.label],
+            decoded={name: table[name][each.label] for name in decoders},
+            best=Best(best[each.label], best_against(each, groups, best, metric, baselines)),
             runs=[run_facts(member, config) for member, config in zip(each.members, each.configs, strict=True)],
         )
         for each in groups
     ]
+
+
+def decoded_sides(
+    groups: Sequence[Group], decoder: str, metric: Metric, baselines: Sequence[str], judged: Judgements
+) -> dict[str, Side]:
+    """By label, what runs wrote by one decoder."""
+    outputs = {each.label: [member.decoded[decoder] for member in each.members] for each in groups}
+    sides = sides_of(outputs, metric, baselines)
+    for each in groups:
+        likelihoods = [judged.get(member.run.folder, {}).get(decoder) for member in each.members]
+        reading = reading_of(outputs[each.label], likelihoods)
+        sides[each.label] = replace(sides[each.label], reading=reading)
+    return sides
+
+
+def sides_of(outputs: Mapping[str, Sequence[Outputs]], metric: Metric, baselines: Sequence[str]) -> dict[str, Side]:
+    statistics = {label: statistics_of(each) for label, each in outputs.items()}
+    return {label: side_of(label, each, statistics, metric, baselines) for label, each in outputs.items()}
+
+
+def best_decoder(sides: Mapping[str, Side]) -> str:
+    """The one that validation likes best, the first of equals; without validations, the first."""
+    return max(sides, key=lambda name: sides[name].validation or 0.0)
+
+
+def best_against(
+    own: Group, groups: Sequence[Group], best: Mapping[str, str], metric: Metric, baselines: Sequence[str]
+) -> dict[str, dict[str, Difference]]:
+    """A row in its best way against baselines in theirs."""
+
+    def statistics(each: Group) -> Array:
+        return statistics_of([member.decoded[best[each.label]] for member in each.members])
+
+    others = [each for each in groups if each.label in baselines and each.label != own.label]
+    return {each.label: differences(metric, statistics(own), statistics(each)) for each in others}
 
 
 def statistics_of(outputs: Sequence[Outputs]) -> Array:
@@ -145,6 +193,7 @@ def side_of(
     label: str, outputs: Sequence[Outputs], statistics: Mapping[str, Array], metric: Metric, baselines: Sequence[str]
 ) -> Side:
     own = statistics[label]
+    validations = [each.validation for each in outputs if each.validation is not None]
     return Side(
         scores=scores_of(outputs, own, metric),
         against={
@@ -152,7 +201,10 @@ def side_of(
             for other in baselines
             if other in statistics and other != label
         },
-        words=float(np.mean([len(text.split()) for each in outputs for text in each.texts])),
+        words=mean_words([text for each in outputs for text in each.texts]),
+        reading=reading_of(outputs),
+        decoding=" or ".join(dict.fromkeys(each.decoding for each in outputs)),
+        validation=float(np.mean(validations)) if validations else None,
     )
 
 
@@ -186,7 +238,9 @@ def run_facts(member: Evaluation, config: Config) -> RunFacts:
         scores={name: estimate.value for name, estimate in member.with_dup.scores.items()},
         best_score=best.scores[chosen_by],
         best_step=best.step,
+        steps=history.steps,
         seconds=history.seconds,
+        before=read_before(config),
         examples_per_second=history.examples_per_second,
         validations=history.validations,
         stages=history.stages,

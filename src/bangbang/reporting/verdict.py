@@ -23,23 +23,36 @@ def verdict(results: Results) -> Verdict:
 
 
 def contestants(results: Results) -> list[Row]:
-    """The rows that may win: of the SPG rows only the one that validation picks, so that no test score chooses it."""
-    picked = validations_pick(results)
-    return [row for row in results.rows if row.p_drop is None or picked is None or row is picked]
+    """The rows that may win: of each family only the one that validation picks, so that no test score chooses it."""
+    picked = picks(results)
+    return [row for row in results.rows if picked.get(row.family, row) is row or row.label in results.baselines]
 
 
-def validations_pick(results: Results) -> Row | None:
-    """The SPG row with the best validation score; none where there are fewer than two, or scores differ in kind."""
-    rows = [row for row in results.rows if row.p_drop is not None]
-    if len(rows) < 2 or len({run.chosen_by for row in rows for run in row.runs}) > 1:
-        return None
-    return max(rows, key=lambda row: row.mean("best_score"))
+def picks(results: Results) -> dict[str, Row]:
+    """Of each family the row with the best validation score, baselines aside.
+
+    None of families that have fewer than two rows, or whose rows have validation scores of different kinds.
+    """
+    families: dict[str, list[Row]] = {}
+    for row in results.rows:
+        if row.label not in results.baselines:
+            families.setdefault(row.family, []).append(row)
+    return {
+        family: max(rows, key=lambda row: row.mean("best_score"))
+        for family, rows in families.items()
+        if len(rows) > 1 and len({run.chosen_by for row in rows for run in row.runs}) == 1
+    }
 
 
 class Teller:
     def __init__(self, results: Results, best: Row) -> None:
         self.results, self.best, self.score = results, best, title(results.main)
         self.over = {label: found[results.main] for label, found in best.with_dup.against.items()}
+        """Differences to the baselines, all decoded greedily."""
+        self.first = results.baselines[0]
+        several = len(results.decoders) > 1 and self.first in best.best.against
+        self.tuned = best.best.against[self.first][results.main] if several else None
+        """The difference to the first baseline where each is decoded in its best way."""
         others = [row for row in contestants(results) if row.label not in results.baselines and not self.is_equal(row)]
         self.rival = max(others, key=self.value, default=None) if best.label in results.baselines else None
         """The best row that is no baseline, where a baseline won."""
@@ -72,7 +85,11 @@ class Teller:
             return f"{label} reaches {self.number(self.value(self.best))} {self.score}"
         gained = ", ".join(f"{self.signed(found.value)} over {other}" for other, found in self.over.items())
         gained = gained.replace(" over", f" {self.score} over", 1)
-        if all(found.p_randomisation < ALMOST_SURE for found in self.over.values()):
+        every = list(self.over.values())
+        if self.tuned is not None:
+            gained += f", {self.signed(self.tuned.value)} over {self.first} where each has its best decoder"
+            every.append(self.tuned)
+        if all(found.value > 0 and found.p_randomisation < ALMOST_SURE for found in every):
             return f"{label} wins: {gained}"
         return f"{label} leads, not surely: {gained}"
 
@@ -85,6 +102,8 @@ class Teller:
         )
         for label, found in self.over.items():
             yield self.compared(found, f"more than {label}’s", self.value(self.results.row(label)))
+        if self.first in self.over:
+            yield from self.beside(self.results.row(self.first))
         if self.rival is not None:
             found = self.rival.with_dup.against[self.best.label][self.results.main]
             yield (
@@ -100,21 +119,49 @@ class Teller:
             f"{sureness(found)}."
         )
 
+    def beside(self, base: Row) -> Iterator[str]:
+        """The best row and the first baseline: in their best ways, seed by seed, by steps and minutes."""
+        if self.tuned is not None:
+            yield (
+                f"By the decoder that validation likes best for each, {self.best_way(self.best)} and "
+                f"{self.best_way(base)}: {self.signed(self.tuned.value)}, with 95% confidence between "
+                f"{self.signed(self.tuned.low)} and {self.signed(self.tuned.high)} "
+                f"({self.results.p_text(self.tuned)}): {sureness(self.tuned)}."
+            )
+        main = self.results.main
+        theirs = {run.seed: run.scores[main] for run in base.runs}
+        gains = [run.scores[main] - theirs[run.seed] for run in self.best.runs if run.seed in theirs]
+        if len(gains) > 1:
+            ahead, all_of_them = sum(gain > 0 for gain in gains), ", ".join(map(self.signed, gains))
+            yield f"Seed by seed it is ahead of {base.label} in {ahead} of {len(gains)}: {all_of_them}."
+        yield f"{self.cost(self.best)}; {self.cost(base)}."
+
+    def best_way(self, row: Row) -> str:
+        side = row.decoded[row.best.decoder]
+        return f"{row.label} has {self.number(side.scores[self.results.main].value)} by {side.decoding}"
+
+    def cost(self, row: Row) -> str:
+        known = "" if row.is_whole else " and what it started from, which is gone"
+        return f"{row.label} took {row.total('steps'):,.0f} steps and {row.total('seconds') / 60:.1f} minutes{known}"
+
     def remarks(self) -> Iterator[str]:
         cold = next((row for row in self.results.rows if row.label == "PG"), None)
         if cold is not None and cold is not self.best:
             yield f"Policy gradient from a cold start (PG) reaches {self.number(self.value(cold))}."
-        picked = validations_pick(self.results)
-        if picked is not None:
-            top = max((row for row in self.results.rows if row.p_drop is not None), key=self.value)
+        for family, picked in picks(self.results).items():
+            rows = [row for row in self.results.rows if row.family == family]
+            top = max((row for row in rows if row.label not in self.results.baselines), key=self.value)
             best = f"; the best of them on the test is {top.label}, with {self.number(self.value(top))}"
-            yield f"Of the SPG rows validation picks {picked.label}{'' if picked is top else best}."
+            yield f"Of the {family} rows validation picks {picked.label}{'' if picked is top else best}."
 
     def figures(self) -> Iterator[tuple[str, str]]:
         score = self.best.with_dup.scores[self.results.main]
         yield f"{self.number(score.value)} ±{self.number(score.standard_error)}", f"{self.score} of {self.best.label}"
         for label, found in self.over.items():
             yield self.signed(found.value), f"over {label}, {self.results.p_text(found)}"
+        if self.tuned is not None:
+            about = f"over {self.first}, each by its best decoder, {self.results.p_text(self.tuned)}"
+            yield self.signed(self.tuned.value), about
         yield f"{self.results.examples:,}", "test examples"
         seeds = {seed for row in self.results.rows for seed in row.seeds}
         yield str(sum(len(row.runs) for row in self.results.rows)), f"trainings, {count_of(len(seeds), 'seed')}"

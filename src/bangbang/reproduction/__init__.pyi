@@ -1,8 +1,8 @@
 from bangbang.reproduction.budgets import BUDGETS as BUDGETS
-from bangbang.reproduction.budgets import METHODS as METHODS
-from bangbang.reproduction.budgets import Method as Method
 from bangbang.reproduction.budgets import read_budget as read_budget
 from bangbang.reproduction.budgets import tasks as tasks
+from bangbang.reproduction.methods import METHODS as METHODS
+from bangbang.reproduction.methods import Method as Method
 from bangbang.reproduction.plan import Plan as Plan
 from bangbang.reproduction.plan import Training as Training
 from bangbang.reproduction.plan import check_unchanged as check_unchanged

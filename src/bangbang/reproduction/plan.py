@@ -10,7 +10,8 @@ from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.errors import InputError
 from bangbang.files import read_json
-from bangbang.reproduction.budgets import METHODS, Method
+from bangbang.reproduction.methods import Method, choose
+from bangbang.reproduction.pace import paced_steps
 from bangbang.training import retention
 
 CONFIG = "config.toml"
@@ -60,6 +61,8 @@ class Plan(NamedTuple):
     config: Config
     """What all trainings have in common."""
     trainings: list[Training]
+    later: list[str]
+    """Names of trainings whose steps are not known before the others are done."""
 
 
 def run_name(method: str, seed: int) -> str:
@@ -69,28 +72,27 @@ def run_name(method: str, seed: int) -> str:
 def make_plan(
     task: str, budget: str, config: Config, out: Path, methods: Sequence[str] = (), seeds: Sequence[int] = (1,)
 ) -> Plan:
-    """Every method (all of them, if none is named) with every seed; equal in all else."""
+    """Every method of these names and groups (the paper's, if none is named) with every seed; equal in all else."""
     chosen = choose(methods)
     if len(set(seeds)) < len(seeds):
         raise InputError(f"--seeds {' '.join(map(str, seeds))}: a seed comes twice")
-    trainings = [plan_training(config, out, method, seed) for seed in seeds for method in chosen]
-    return Plan(task, budget, out, config, trainings)
+    by_steps = [plan_training(config, out, method, seed) for seed in seeds for method in chosen if not method.pace]
+    trainings, later = list(by_steps), []
+    for method in (method for method in chosen if method.pace):
+        steps = paced_steps(method, by_steps, out / "runs")
+        if steps is None:
+            later += [run_name(method.name, seed) for seed in seeds]
+        else:
+            trainings += [plan_training(config, out, method, seed, steps) for seed in seeds]
+    places = [method.name for method in chosen]
+    trainings.sort(key=lambda training: (seeds.index(training.seed), places.index(training.method.name)))
+    return Plan(task, budget, out, config, trainings, later)
 
 
-def choose(names: Sequence[str]) -> list[Method]:
-    """The methods of these names, in the order of the table."""
-    for name in names:
-        if name not in METHODS:
-            raise InputError(f"--methods {name}: unknown{configs.suggestion(name, METHODS)}")
-    chosen = [method for method in METHODS.values() if not names or method.name in names]
-    for method in chosen:
-        if method.starts_from and method.starts_from not in {other.name for other in chosen}:
-            raise InputError(f"--methods {method.name}: starts from {method.starts_from}; name that one, too")
-    return chosen
-
-
-def plan_training(config: Config, out: Path, method: Method, seed: int) -> Training:
-    settings = (*method.changes(config), f"training.seed={seed}")
+def plan_training(config: Config, out: Path, method: Method, seed: int, steps: int = 0) -> Training:
+    """`steps` are those of a method that goes by the clock."""
+    clock = [f"training.max_steps={steps}"] if steps else []
+    settings = (*method.changes(config), *clock, f"training.seed={seed}")
     after = run_name(method.starts_from, seed) if method.starts_from else ""
     start = [f"training.init={json.dumps(str(out / 'runs' / after), ensure_ascii=False)}"] if after else []
     folder = out / "runs" / run_name(method.name, seed)

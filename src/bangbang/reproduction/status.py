@@ -9,22 +9,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bangbang.config import Config
-from bangbang.errors import InputError
 from bangbang.plain_files import open_plain
 from bangbang.reproduction.plan import Plan, Training
-from bangbang.training import retention
-from bangbang.training.stopping import is_done
+from bangbang.reproduction.standing import Standing, standing
 
 TAIL_BYTES = 2**16
-
-
-class Standing(NamedTuple):
-    """What the newest whole checkpoint says."""
-
-    step: int = 0
-    seconds: float = 0.0
-    done: bool = False
 
 
 class Latest(NamedTuple):
@@ -33,17 +22,6 @@ class Latest(NamedTuple):
     step: int = 0
     score: float | None = None
     """The last validation's, by the metric that chooses the checkpoint."""
-
-
-def standing(folder: Path, config: Config) -> Standing:
-    try:
-        newest = retention.newest_whole(folder / "checkpoints")
-    except InputError:  # all damaged: training will say so
-        newest = None
-    if newest is None:
-        return Standing()
-    progress = newest.state.progress
-    return Standing(progress.step, progress.seconds, is_done(config, progress))
 
 
 def latest(folder: Path, metric: str) -> Latest:
@@ -99,6 +77,7 @@ class Outline(NamedTuple):
                 "extension": training.config.is_own,
                 "seed": training.seed,
                 "steps": training.config.max_steps,
+                "steps_before": self.steps_before(training),
                 "after": training.after,
                 "command": training.command,
                 "step": stands.step,
@@ -106,7 +85,12 @@ class Outline(NamedTuple):
             }
             for training, stands in self.rows
         ]
-        return {"out": str(self.plan.out), "jobs": self.jobs, "seconds": self.seconds, "trainings": trainings}
+        known = {"out": str(self.plan.out), "jobs": self.jobs, "seconds": self.seconds, "trainings": trainings}
+        return {**known, "later": self.plan.later}
+
+    def steps_before(self, training: Training) -> int:
+        """Steps of the training that it starts from."""
+        return sum(each.config.max_steps for each in self.plan.trainings if each.name == training.after)
 
     def table(self) -> RenderableType:
         plan = self.plan
@@ -115,10 +99,15 @@ class Outline(NamedTuple):
         for column in ("row", "run", "steps", "stands"):
             grid.add_column(column, justify="right" if column == "steps" else "left")
         for training, stands in self.rows:
-            label = training.method.label + (" (ours)" if training.config.is_own else "")
-            grid.add_row(Text(label), training.name, f"{training.config.max_steps:,}", state(training, stands))
+            label = training.method.label + (" *" if training.config.is_own else "")
+            before = self.steps_before(training)
+            steps = (f"{before:,} + " if before else "") + f"{training.config.max_steps:,}"
+            grid.add_row(Text(label), training.name, steps, state(training, stands))
+        for name in plan.later:
+            grid.add_row("", name, "", "as long as the longest, once that is known")
         left = self.seconds
         known = "not known before the first checkpoint" if left is None else f"about {left / 60:.0f} minutes"
+        grid.caption = "* not a row of the paper's"
         return Group(grid, Text(f"{self.jobs} trainings at a time; what is left: {known}"))
 
 

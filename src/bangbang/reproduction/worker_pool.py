@@ -13,7 +13,8 @@ from bangbang.files import append_file
 from bangbang.locks import locked
 from bangbang.reproduction.display import Display
 from bangbang.reproduction.plan import Plan, Training
-from bangbang.reproduction.status import last_lines, latest, standing
+from bangbang.reproduction.standing import standing
+from bangbang.reproduction.status import last_lines, latest
 from bangbang.training import retention
 from bangbang.training.stopping import StopRequest
 

@@ -1,6 +1,7 @@
 """The settings of each reward, and how it is built. Nothing here imports torch."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -35,9 +36,9 @@ class RewardSettings(KindSettings):
         weights = ("dup", "eos", "length")
         self.require(**{key: (0 <= getattr(self, key) < math.inf, "at least 0") for key in weights})
 
+    @abstractmethod
     def main(self, inputs: RewardInputs) -> "Reward":
         """The main reward alone."""
-        raise NotImplementedError
 
     def build(self, inputs: RewardInputs) -> "Sum":
         """The main reward, which is the sum's first part, and its shaping.

@@ -1,5 +1,6 @@
 """The settings of each task, and how it is built. Nothing here imports torch."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,8 +25,8 @@ class TaskSettings(KindSettings):
     metrics: tuple[str, ...] = ()
     """Further metrics to report, by the names that `bangbang plugins` lists."""
 
-    def build(self) -> "Task":
-        raise NotImplementedError
+    @abstractmethod
+    def build(self) -> "Task": ...
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from bangbang import memory
-from bangbang.config import Config
+from bangbang.config import Config, Leg
 from bangbang.contracts import Batch, Diagnostics, Model, Objective, RewardInputs
 from bangbang.data import Split, batches
 from bangbang.errors import InputError
@@ -15,34 +15,46 @@ from bangbang.objectives import scored_losses
 from bangbang.rewards import Sum
 from bangbang.rewards.settings import RewardSettings
 from bangbang.training.run import Run
-from bangbang.training.settings import TrainingSettings
 
 
 class BatchStream:
-    def __init__(self, split: Split, config: TrainingSettings, rank: int, world: int, device: torch.device) -> None:
+    """The batches of a run: those of a step are a function of (seed, step, rank) and its stage's batch size."""
+
+    def __init__(self, split: Split, config: Config, rank: int, world: int, device: torch.device) -> None:
         self.split, self.config, self.rank, self.world, self.device = split, config, rank, world, device
         if split.examples < world:
             raise InputError(f"{split.examples} training examples are too few for {world} processes")
-        self.steps_per_epoch = max(1, split.examples // (config.batch_size * world))
-        self.epoch = -1
+        self.ordered: tuple[int, int] | None = None  # the epoch and the batch size of `order`
+
+    def steps_per_epoch(self, leg: Leg) -> int:
+        return max(1, self.split.examples // (leg.batch_size * self.world))
+
+    def epochs(self, step: int) -> float:
+        """How often so many steps have gone over the split."""
+        legs = (leg for leg in self.config.legs if leg.first_step < step)
+        return sum((min(step, leg.end) - leg.first_step) / self.steps_per_epoch(leg) for leg in legs)
 
     def batch(self, step: int) -> Batch:
         """This process's batch of step 0, 1, ..."""
-        epoch, place = divmod(step, self.steps_per_epoch)
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self.order = batches(self.split, self.config.batch_size, self.config.seed, epoch, self.rank, self.world)
-        return Batch(*(tensor.to(self.device) for tensor in self.split.batch(self.order[place])))
+        leg = self.config.leg_at(step)
+        epoch, place = divmod(step, self.steps_per_epoch(leg))
+        if self.ordered != (epoch, leg.batch_size):
+            self.ordered = epoch, leg.batch_size
+            seed = self.config.training.seed
+            self.order = batches(self.split, leg.batch_size, seed, epoch, self.rank, self.world)
+        tensors = self.split.batch(self.order[place], leg.all_references)
+        return Batch(*(tensor.to(self.device) for tensor in tensors))
 
 
 def check_memory(examples: int, config: Config) -> None:
     """An InputError if the targets of a step, B·J·T tokens, cannot fit into the machine."""
-    together, length = min(examples, config.training.batch_size), config.data.max_target_length
+    length = config.data.max_target_length
     for leg in config.legs:
-        samples = getattr(leg.objective, "samples", 1)  # guests' objectives may have none
-        what = f"objective.samples = {samples:,} for {together:,} examples a step"
-        needed = together * samples * length * memory.SAMPLED_TOKEN
-        memory.require(needed, what, "lower objective.samples or training.batch_size")
+        together = min(examples, leg.batch_size)
+        each = leg.objective.sequences
+        what = f"a step of {each:,} sequences for each of {together:,} examples"
+        needed = together * each * length * memory.SAMPLED_TOKEN
+        memory.require(needed, what, "lower objective.samples or the batch size")
 
 
 class Loss(NamedTuple):
@@ -68,8 +80,11 @@ ROWS = 2_000  # at a time: the references of a large corpus do not fit in memory
 
 def run_reward(run: Run, settings: RewardSettings, train: Callable[[], Split]) -> Sum:
     """The reward of a [reward] table; `train` gives the training split, which few rewards ask for, when they begin."""
-    inputs = RewardInputs(run.vocabulary.texts(), run.vocabulary.joint, lambda: training_references(run, train()))
-    return settings.build(inputs)
+    return settings.build(reward_inputs(run, train))
+
+
+def reward_inputs(run: Run, train: Callable[[], Split]) -> RewardInputs:
+    return RewardInputs(run.vocabulary.texts(), run.vocabulary.joint, lambda: training_references(run, train()))
 
 
 def training_references(run: Run, split: Split) -> Iterator[list[list[str]]]:

@@ -6,6 +6,7 @@ resumed from weights, optimiser state and a step number alone, and equals one th
 
 import time
 from contextlib import ExitStack
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,8 +19,9 @@ from torch import Tensor
 from bangbang import config as configs
 from bangbang.config import Config, Leg, leg_label
 from bangbang.consent import FULL, Consent
-from bangbang.contracts import Batch, Diagnostics, Objective
+from bangbang.contracts import AnchoredObjective, Batch, Diagnostics, Objective
 from bangbang.data import Corpus, prepare
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
 from bangbang.files import way_out
 from bangbang.folders import named
@@ -28,7 +30,7 @@ from bangbang.locks import locked
 from bangbang.metrics.metric import is_better
 from bangbang.randomness import seed_for
 from bangbang.tasks import quick
-from bangbang.training import checkpoint, guard, retention
+from bangbang.training import checkpoint, guard, retention, stage_start
 from bangbang.training.checkpoint import Progress
 from bangbang.training.distributed import Ranks, join, launch
 from bangbang.training.evaluation import decode_split
@@ -36,10 +38,11 @@ from bangbang.training.journal import Journal, ShownExample
 from bangbang.training.learner import BatchStream, Learner, check_memory, run_reward
 from bangbang.training.monitor import Interval, Monitor
 from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm, learning_rate
-from bangbang.training.resumption import BUDGET, resume
+from bangbang.training.resumption import check_unchanged, resume
 from bangbang.training.run import Run
 from bangbang.training.shared_memory import SharedMemory
 from bangbang.training.stopping import StopRequest, is_done
+from bangbang.training.utilities import run_utility
 
 # Buckets in place of gradients, not beside them. Every parameter is used in every step, so none need be searched for,
 # and buffers (the features' mean and deviation) never change after the start, so none need be sent again.
@@ -100,9 +103,7 @@ def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -
         if not resume:
             raise InputError(f"{folder}: holds a run already; add --resume to go on with it, or choose another --out")
         run = Run.open(folder)
-        changed = [key for key in configs.differences(run.config, config) if key not in BUDGET]
-        if changed:
-            raise InputError(f"{folder}: its config differs in {', '.join(changed)}; resume without changing these")
+        check_unchanged(run, config)
         if run.corpus_facts.get("fingerprint") != corpus.fingerprint:
             raise InputError(
                 f"{folder}: was trained on another corpus than {corpus.folder} is now; choose another --out"
@@ -110,6 +111,7 @@ def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -
         for name, fingerprint in Run.elsewhere(folder, config, corpus).fingerprints.items():
             if run.fingerprints.get(name) != fingerprint:
                 raise InputError(f"{folder / name}.json: is not the {name} of {corpus.folder}")
+        config = replace(config, decoding=run.config.decoding)
     return Run.create(folder, config, corpus)
 
 
@@ -120,8 +122,8 @@ class Trainer:
         self.run, self.config, self.accelerator = run, run.config, accelerator
         self.valid_split, self.task = corpus.split("valid"), run.task
         self.stream = BatchStream(
-            corpus.split("train", self.config.data.all_references),
-            self.config.training,
+            corpus.split("train"),
+            self.config,
             accelerator.process_index,
             accelerator.num_processes,
             accelerator.device,
@@ -135,6 +137,9 @@ class Trainer:
         resumed = self.ranks.together(lambda: resume(run, self.model), on_main_only=True)
         self.notes = resumed.notes if resumed else []
         self.progress = Progress(*self.ranks.from_main(resumed and resumed.progress))
+        decoding = self.ranks.from_main(resumed and asdict(resumed.decoding))
+        # the folder's may be tuned by now
+        run.config = self.config = replace(run.config, decoding=DecodingSettings(**decoding))
         self.saved, self.saved_at = self.progress.step, time.monotonic()
         self.leg = self.config.leg_at(self.progress.step)
         self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
@@ -151,6 +156,9 @@ class Trainer:
         if memory := SharedMemory.of(self.ranks, gradients):
             self.learner.register_comm_hook(memory, SharedMemory.average_bucket)
         self.ranks.share_optimizer(list(self.model.parameters()), self.optimizer)
+        if not self.leg_begins():
+            self.hand_over_start()
+        self.utility = run_utility(run, self.config.decoding, lambda: self.stream.split)
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
     def leg_begins(self) -> bool:
@@ -169,11 +177,23 @@ class Trainer:
             self.ranks.share_weights(self.model)
         self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
         self.own_learner.objective = self.objectives[self.leg.number]
+        self.hand_over_start()
         if self.config.stages:
             number, label = self.leg.number + 1, leg_label(self.leg)
             self.monitor.say(f"stage {number} of {len(self.config.stages)}: {label}, {self.leg.steps:,} steps")
             if self.journal:
                 self.journal.begin_stage(self.progress.step, number, label, self.progress.seconds)
+
+    def hand_over_start(self) -> None:
+        """Give the objective the model of its stage's start, if it asks for it; the run keeps those weights."""
+        if not self.leg.objective.needs_start:
+            return
+        objective, start = self.objectives[self.leg.number], stage_start.frozen(self.model)
+        assert isinstance(objective, AnchoredObjective)
+        use = stage_start.save if self.leg_begins() else stage_start.load
+        self.ranks.together(partial(use, self.run.checkpoints, self.leg.number, start), on_main_only=True)
+        self.ranks.share_weights(start)
+        objective.begin_stage(start)
 
     def load_best(self) -> None:
         """Put the best validated weights into the model."""
@@ -234,7 +254,7 @@ class Trainer:
         caveat = f"; {self.run.caveat}" if self.run.caveat else ""
         return (
             f"{parameters:,} parameters, {self.stream.split.examples:,} training examples, "
-            f"{self.stream.steps_per_epoch:,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
+            f"{self.stream.steps_per_epoch(self.leg):,} steps an epoch, vocabulary {len(self.run.vocabulary):,}, "
             f"on {self.accelerator.device}, into {self.run.folder}{caveat}"
         )
 
@@ -275,8 +295,8 @@ class Trainer:
     def log(self, interval: Interval) -> None:
         values = interval.close(self.accelerator.device, lambda sums: self.accelerator.reduce(sums, "sum"))
         rate = learning_rate(self.progress.step - 1 - self.leg.first_step, self.leg.steps, self.leg.optimizer)
-        epoch = self.progress.step / self.stream.steps_per_epoch
-        self.monitor.update(self.progress, values["loss"], values["examples_per_second"])
+        epoch = self.stream.epochs(self.progress.step)
+        self.monitor.update(self.progress, values)
         if self.journal:
             record = {"epoch": epoch, "seconds": self.progress.seconds, "learning_rate": rate, **values}
             record["skipped"] = self.progress.skipped
@@ -297,6 +317,7 @@ class Trainer:
             device=self.accelerator.device,
             part=(self.ranks.rank, self.ranks.count),
             gather=self.ranks.gather,
+            utility=self.utility,
         )
         found = self.ranks.is_main and quick(self.task.metric, decoded.outputs, decoded.references)
         scores = self.ranks.from_main(found)
@@ -313,7 +334,7 @@ class Trainer:
         self.monitor.report(self.progress, scores, better)
         if self.journal:
             self.journal.record("valid", step, {"seconds": self.progress.seconds, "words": words, **scores})
-            self.journal.samples(step, [ShownExample(*row) for row in zip(*decoded, strict=True)][:SAMPLES])
+            self.journal.samples(step, [ShownExample(*row) for row in zip(*decoded[:3], strict=True)][:SAMPLES])
 
     def save(self) -> None:
         """A checkpoint of this step; then those that are not to be kept go."""

@@ -3,7 +3,7 @@
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -71,6 +71,7 @@ def means(sums: Diagnostics) -> dict[str, float]:
         "sample_length": (sums.sample_tokens, sums.samples),
         "reference_length": (sums.reference_tokens, sums.samples),
         "entropy": (sums.entropy, sums.measured),
+        "equal_share": (sums.equal, sums.compared),
     }
     return {name: total / count for name, (total, count) in quotients.items() if count}
 
@@ -108,8 +109,10 @@ class Monitor:
     def say(self, message: str) -> None:
         self.console.print(message, highlight=False, markup=False)
 
-    def update(self, progress: Progress, loss: float, examples_per_second: float) -> None:
-        status = f"loss {loss:.3f}  {self.metric}{examples_per_second:.0f} examples/s"
+    def update(self, progress: Progress, values: Mapping[str, float]) -> None:
+        """`values` are those of `Interval.close`."""
+        equal = f"{values['equal_share']:.0%} equal rewards  " if values.get("equal_share") else ""
+        status = f"loss {values['loss']:.3f}  {self.metric}{equal}{values['examples_per_second']:.0f} examples/s"
         self.bar.update(self.task, completed=progress.step, status=status)
         if not self.live and time.monotonic() - self.spoke > QUIET_SECONDS:
             self.spoke = time.monotonic()

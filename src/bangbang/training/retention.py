@@ -52,7 +52,7 @@ def tidy(folder: Path, newest: Path) -> None:
 
 def sweep(folder: Path) -> None:
     """Remove drafts and half-removed checkpoints that a killed process left."""
-    for path in folder.glob(".step-*"):
+    for path in (*folder.glob(".step-*"), *folder.glob(".start-*")):
         remove(path)
 
 

@@ -91,6 +91,10 @@ class StageSettings(Settings):
     """Steps of this stage."""
     start: Literal["last", "best"] = "last"
     """The weights it goes on with: the last ones, or those of the best validation so far."""
+    batch_size: int = 0
+    """Examples per step and process; 0 means as in [training]."""
+    references: Literal["", "own", "all"] = ""
+    """What the reward compares with: the example's own reference, or all of its source; empty means as in [data]."""
     objective: Mapping[str, Any] = field(default_factory=dict)
     """What differs in [objective]."""
     reward: Mapping[str, Any] = field(default_factory=dict)
@@ -99,4 +103,4 @@ class StageSettings(Settings):
     """What differs in [optimizer]; its schedule is that of the stage, and its state begins anew."""
 
     def __post_init__(self) -> None:
-        self.require(steps=(self.steps >= 1, "at least 1"))
+        self.require(steps=(self.steps >= 1, "at least 1"), batch_size=(self.batch_size >= 0, "at least 0"))

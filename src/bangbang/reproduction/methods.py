@@ -1,0 +1,147 @@
+"""What is compared: the rows of `methods.toml`, each as the settings in which its runs differ from all others."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tomli_w
+
+from bangbang import config as configs
+from bangbang.config import Config
+from bangbang.conversion import suggestion
+from bangbang.errors import InputError
+
+FILE = Path(__file__).parent / "methods.toml"
+BUNDLES = "bundles"
+EVERY = "all"
+DEFAULT = "paper"
+LATE = {"tokens": 1 / 2, "features": 3 / 8}  # of the steps, by what models read: what validation liked best
+
+
+class Stage(NamedTuple):
+    """A stage of a row's own."""
+
+    settings: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
+    share: float = 1.0
+    """Its steps, as a share of the budget's."""
+    start: str = "last"
+
+
+class Method(NamedTuple):
+    """A row of the table: the settings in which its runs differ from all others."""
+
+    name: str
+    """As run folders and `--methods` name it."""
+    label: str
+    """As the table names it."""
+    groups: tuple[str, ...]
+    """What `--methods` may call it together with others."""
+    settings: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
+    """Bundles of settings that several rows share."""
+    starts_from: str = ""
+    """The method whose weights it starts from; empty means a cold start."""
+    share: float = 1.0
+    """Its steps, as a share of the budget's."""
+    stages: tuple[Stage, ...] = ()
+    """What it is trained by in turn, instead of the budget's own stages."""
+    late: bool = False
+    """Whether p_drop is 0 first."""
+    pace: str = ""
+    """The method by whose pace it is trained as many minutes as the longest of the others; empty: by steps."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The methods that must be trained before it."""
+        return tuple(name for name in (self.starts_from, self.pace) if name)
+
+    def changes(self, config: Config) -> list[str]:
+        """Its settings for runs that are otherwise `config`."""
+        own = [*self.settings, *bundled(self.use, config)]
+        if self.stages:
+            return [*own, *self.staged(config)]
+        cut = [] if self.share == 1 else [f"training.max_steps={steps_of(self.share, config)}"]
+        return [*own, *cut, *(self.delays(config) if self.late else [])]
+
+    def staged(self, config: Config) -> list[str]:
+        """The stages as one setting, then what no stage can have for itself."""
+        tables, whole = [], []
+        for stage in self.stages:
+            table: dict[str, Any] = {"steps": steps_of(stage.share, config), "start": stage.start}
+            for setting in (*stage.settings, *bundled(stage.use, config)):
+                name, _, text = setting.partition("=")
+                key, _, inner = name.partition(".")
+                if key in configs.STAGED:
+                    table.setdefault(key, {})[inner] = configs.value_of(text)
+                else:
+                    whole.append(setting)
+            tables.append(table)
+        total = sum(table["steps"] for table in tables)
+        return [f"stages={inline(tables)}", f"training.max_steps={total}", *whole]
+
+    def delays(self, config: Config) -> list[str]:
+        delay = round(LATE[config.model.reads] * config.max_steps)
+        if not config.stages:
+            return [f"objective.p_drop_delay={delay}"]
+        # a stage's delay counts from its own start
+        left = {f"stages.{leg.number + 1}": max(0, delay - leg.first_step) for leg in config.planned}
+        return [f"{stage}.objective.p_drop_delay={steps}" for stage, steps in left.items()]
+
+
+def steps_of(share: float, config: Config) -> int:
+    return max(1, round(share * config.max_steps))
+
+
+def inline(value: Any) -> str:
+    """A value as TOML writes it in one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {inline(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    return tomli_w.dumps({"value": value}).removeprefix("value = ").strip()
+
+
+def read_rows() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(FILE.read_text("utf-8"))
+
+
+def bundled(names: Sequence[str], config: Config) -> list[str]:
+    """The settings of bundles, those for every task and those for the task of the config."""
+    kinds = ("every", config.task.kind)
+    return [setting for name in names for kind in kinds for setting in SHARED[name].get(kind, [])]
+
+
+def read_methods(rows: Mapping[str, dict[str, Any]]) -> dict[str, Method]:
+    def fixed(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+
+    found = {}
+    for name, row in rows.items():
+        stages = tuple(Stage(**fixed(stage)) for stage in row.get("stages", []))
+        found[name] = Method(name, **{**fixed(row), "stages": stages})
+    return found
+
+
+ROWS = read_rows()
+SHARED: dict[str, dict[str, list[str]]] = ROWS.pop(BUNDLES)
+METHODS = read_methods(ROWS)
+GROUPS = list(dict.fromkeys(group for method in METHODS.values() for group in method.groups))
+
+
+def choose(names: Sequence[str]) -> list[Method]:
+    """The methods of these names and groups, in the order of the table; the paper's, if none is named."""
+    wanted = set(names or (DEFAULT,))
+    known = [*GROUPS, EVERY, *METHODS]
+    for name in names:
+        if name not in known:
+            raise InputError(f"--methods {name}: unknown{suggestion(name, known)}")
+    chosen = [method for method in METHODS.values() if wanted & {EVERY, method.name, *method.groups}]
+    there = {method.name for method in chosen}
+    for method in chosen:
+        for needed in method.needs:
+            if needed not in there:
+                verb = "starts from" if needed == method.starts_from else "is as long as others by the pace of"
+                raise InputError(f"--methods {method.name}: {verb} {needed}; name that one, too")
+    return chosen
