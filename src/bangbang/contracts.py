@@ -163,10 +163,16 @@ class DecoderState(Protocol):
 State = TypeVar("State", bound=DecoderState)
 
 
+class FeatureRows(Protocol):
+    """Features [R, D], of which some rows are asked for: a tensor, or what computes them only then."""
+
+    def __getitem__(self, rows: Tensor, /) -> Tensor: ...
+
+
 class Rollout(Protocol):
     """A decoder that goes step by step over tokens chosen on the way, and is trained on the steps it took."""
 
-    def step(self, tokens: Tensor) -> Tensor:
+    def step(self, tokens: Tensor) -> FeatureRows:
         """Reads one token of each row [R]; the features [R, D] from which the head scores the next one."""
         ...
 
@@ -234,6 +240,23 @@ class Decoder(Protocol):
 
     def repeat(self, times: int) -> Decoder:
         """Each input `times` times, next to one another."""
+        ...
+
+
+@runtime_checkable
+class ReadingDecoder(Decoder, Protocol):
+    """A decoder that need not sample step by step."""
+
+    def jumps(self) -> Rollout:
+        """A rollout that reads several tokens at once where nobody asks for the features between them."""
+        ...
+
+    def read(self, tokens: Tensor) -> Tensor:
+        """The features of `unroll`, without a graph and without dropout, as sampling sees them."""
+        ...
+
+    def select(self, rows: Tensor) -> ReadingDecoder:
+        """Some of the inputs, in that order."""
         ...
 
 

@@ -36,10 +36,10 @@ def test_steps_are_the_pass_and_a_batch_is_its_rows_alone(name: str) -> None:
         torch.testing.assert_close(alone, whole[1:2], rtol=0, atol=1e-5)
         # from a state on: rows in another order, one of them twice, and two tokens at once
         rows = torch.tensor([2, 0, 2])
-        later, _ = policy.read(state, READ[:, :2])
+        later, _ = policy.step_over(state, READ[:, :2])
         chosen = later.select(rows)
         policy.step(later, READ[:, 2])
-        _, found = policy.read(chosen, READ[rows, 2:4])
+        _, found = policy.step_over(chosen, READ[rows, 2:4])
         torch.testing.assert_close(found, whole[rows, 3], rtol=0, atol=1e-5)
 
 

@@ -85,9 +85,9 @@ class Policy(Generator[HfState]):
 
     def step(self, state: HfState, tokens: Tensor) -> tuple[HfState, Tensor]:
         """After our tokens [R]: the next state and the features [R, D]. The first token stands for the prefix."""
-        return self.read(state, tokens.unsqueeze(1))
+        return self.step_over(state, tokens.unsqueeze(1))
 
-    def read(self, state: HfState, tokens: Tensor) -> tuple[HfState, Tensor]:
+    def step_over(self, state: HfState, tokens: Tensor) -> tuple[HfState, Tensor]:
         """The same after several tokens [R, n], in one call of the model if it can."""
         new = self.alphabet.to_read(tokens, self.tokens.filler)
         if not state.begun:
