@@ -1,7 +1,7 @@
 """Write a run's model as a folder that transformers opens by itself, with its tokenizer and a model card.
 
-The card states the data, the method, and the scores of a split, which is decoded for it. Only models of the transformers
-library can be exported (model.kind = "hf"). Adapters are merged into the weights.
+The card states the data, the method, and the scores of a split, which is decoded for it. Only models of the
+transformers library can be exported (model.kind = "hf"). Adapters are merged into the weights.
 
 examples:
   bangbang export runs/hf-debian models/hf-debian
@@ -35,9 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.hf.requirements import require
 
     require("bangbang export")
+    from bangbang.data.tokenizer_json import FILE_BYTES
     from bangbang.hf import Policy
     from bangbang.hf.card import card
     from bangbang.hf.export import check_free, export, foreign_tokenizer, own_tokenizer, set_decoding
+    from bangbang.plain_files import read_plain
     from bangbang.training import Run
 
     check_free(arguments.folder)
@@ -47,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(f"{opened.folder}: model.kind = {opened.config.model.kind!r} is no model of transformers")
     data, name = opened.config.data, getattr(opened.config.model, "name", "")
     facts = card(facts_of(opened, arguments, policy))
-    vocabulary = (opened.folder / "vocabulary.json").read_text("utf-8")
+    vocabulary = read_plain(opened.folder / "vocabulary.json", FILE_BYTES).decode("utf-8")
     tokenizer = foreign_tokenizer(name) if name else own_tokenizer(vocabulary, policy, data.max_source_length)
     set_decoding(policy, opened.config.decoding, data.max_target_length)
     export(policy, tokenizer, facts, arguments.folder)
@@ -84,12 +86,21 @@ def facts_of(opened: "Run", arguments: argparse.Namespace, policy: Any) -> "Fact
         decoding=describe(config.decoding),
         caveat=opened.caveat,
         encoder=bool(policy.inner.config.is_encoder_decoder),
-        config=configs.dumps(config),
+        config=without_places(configs.plain(config)),
         version=__version__,
     )
 
 
-def scores_of(opened: "Run", arguments: argparse.Namespace) -> tuple[dict[str, tuple[float, float]], int]:
+def without_places(tables: dict[str, Any]) -> str:
+    """A config as TOML that anybody may read: nothing in it tells where things are on this machine."""
+    import tomli_w
+
+    data = {key: value for key, value in tables["data"].items() if key not in ("cache", "features")}
+    training = {key: value for key, value in tables["training"].items() if key != "init"}
+    return tomli_w.dumps({**tables, "data": {**data, "corpus": Path(data["corpus"]).name}, "training": training})
+
+
+def scores_of(opened: "Run", arguments: argparse.Namespace) -> tuple[dict[str, tuple[float, float | None]], int]:
     """Each score of the split with its standard error, and the number of examples."""
     from bangbang.tasks import with_errors
     from bangbang.training.evaluation import decode_run

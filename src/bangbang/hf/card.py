@@ -23,7 +23,7 @@ class Facts(NamedTuple):
     split: str
     scored: int
     """Examples of the split."""
-    scores: Mapping[str, tuple[float, float]]
+    scores: Mapping[str, tuple[float, float | None]]
     """Of the split: each score and its standard error."""
     signature: str
     decoding: str
@@ -59,7 +59,10 @@ def told(facts: Facts) -> str:
 def scores(facts: Facts) -> str:
     if not facts.scores:
         return ""
-    rows = [f"| {name} | {value:.2f} ±{error:.2f} |" for name, (value, error) in facts.scores.items()]
+    rows = [
+        f"| {name} | {value:.2f}{'' if error is None else f' ±{error:.2f}'} |"
+        for name, (value, error) in facts.scores.items()
+    ]
     return "\n".join(
         [
             "## Scores",

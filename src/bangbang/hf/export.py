@@ -17,6 +17,21 @@ from bangbang.hf.policy import Policy
 from bangbang.symbols import SYMBOLS
 
 CARD = "README.md"
+# what a pretrained model may have been decoded with, and what was trained here was not
+LEFT_OUT = (
+    "max_length",
+    "min_length",
+    "min_new_tokens",
+    "no_repeat_ngram_size",
+    "encoder_no_repeat_ngram_size",
+    "repetition_penalty",
+    "forced_eos_token_id",
+    "early_stopping",
+    "length_penalty",
+    "temperature",
+    "top_k",
+    "top_p",
+)
 
 
 def check_free(folder: Path) -> Path:
@@ -47,14 +62,17 @@ def merged(policy: Policy) -> PreTrainedModel:
 
 
 def set_decoding(policy: Policy, decoding: DecodingSettings, max_length: int) -> None:
-    """What `generate` does by default: greedy search or the run's beam, as long as targets may be."""
+    """What `generate` does by default: greedy search or the run's beam, as long as targets may be, and no more."""
     config, tokens = policy.inner.generation_config, policy.tokens
+    for name in LEFT_OUT:
+        setattr(config, name, None)
     config.eos_token_id = list(tokens.ends) if len(tokens.ends) > 1 else tokens.ends[0]
     config.pad_token_id = tokens.filler
-    config.max_length, config.max_new_tokens, config.do_sample = None, max_length, False
+    config.max_new_tokens, config.do_sample = max_length, False
     beam = decoding.method == "beam"
     config.num_beams = decoding.beam_size if beam else 1
-    config.early_stopping, config.length_penalty = (True, decoding.length_penalty) if beam else (None, None)
+    if beam:
+        config.early_stopping, config.length_penalty = True, decoding.length_penalty
 
 
 def own_tokenizer(content: str, policy: Policy, max_length: int) -> PreTrainedTokenizerBase:
