@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from bangbang.metrics.metric import Metric
+    from bangbang.translation import Translation
 
 
 class Batch(NamedTuple):
@@ -162,10 +163,16 @@ class DecoderState(Protocol):
 State = TypeVar("State", bound=DecoderState)
 
 
+class FeatureRows(Protocol):
+    """Features [R, D], of which some rows are asked for: a tensor, or what computes them only then."""
+
+    def __getitem__(self, rows: Tensor, /) -> Tensor: ...
+
+
 class Rollout(Protocol):
     """A decoder that goes step by step over tokens chosen on the way, and is trained on the steps it took."""
 
-    def step(self, tokens: Tensor) -> Tensor:
+    def step(self, tokens: Tensor) -> FeatureRows:
         """Reads one token of each row [R]; the features [R, D] from which the head scores the next one."""
         ...
 
@@ -236,6 +243,23 @@ class Decoder(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadingDecoder(Decoder, Protocol):
+    """A decoder that need not sample step by step."""
+
+    def jumps(self) -> Rollout:
+        """A rollout that reads several tokens at once where nobody asks for the features between them."""
+        ...
+
+    def read(self, tokens: Tensor) -> Tensor:
+        """The features of `unroll`, without a graph and without dropout, as sampling sees them."""
+        ...
+
+    def select(self, rows: Tensor) -> ReadingDecoder:
+        """Some of the inputs, in that order."""
+        ...
+
+
 class InputSizes(NamedTuple):
     """What a model's settings are built with."""
 
@@ -245,6 +269,10 @@ class InputSizes(NamedTuple):
     """Tokens of the input, where the sources are texts with a vocabulary of their own; None if it is the output's."""
     features: int | None
     """Numbers that an image is given by, where the sources are images."""
+    translation: Translation | None = None
+    """How the output's ids are those of a tokenizer that was made elsewhere, where it was."""
+    specials: tuple[int, ...] = ()
+    """The ids, in that tokenizer, of its tokens that are no text."""
 
 
 # rewards

@@ -241,6 +241,12 @@ class BangBang(SoftmaxSettings):
     """Where the loss is: where the reward chose, or at every position, on what the reward would choose there."""
     exact_ties: bool = False
     """Whether tokens of equal increment are taught as a set, -log Σ p, instead of by one that is drawn."""
+    sampling: Literal["sequential", "jumps", "passes"] = "sequential"
+    """How targets are drawn. `jumps`: all examples of a step throw the same coins, and the model reads several tokens
+    at once where the reward chooses for all; fewest with ties = "reference". `passes`: the model reads whole targets,
+    from the references on, until they do not change; no cache is needed. Models of transformers gain by both."""
+    max_passes: int = 0
+    """Passes at most; 0 means until nothing changes."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -248,6 +254,10 @@ class BangBang(SoftmaxSettings):
             exact_ties=(
                 not self.exact_ties or (math.isinf(self.reward_weight) and self.ties == "model"),
                 'false unless reward_weight is inf and ties is "model"',
+            ),
+            max_passes=(
+                self.max_passes == 0 or (self.sampling == "passes" and self.max_passes > 0),
+                'at least 0, and 0 unless sampling is "passes"',
             ),
             p_drop=(0 <= self.p_drop <= 1, "between 0 and 1"),
             p_drop_delay=(self.p_drop_delay >= 0, "at least 0"),
@@ -261,7 +271,8 @@ class BangBang(SoftmaxSettings):
     def label(self) -> str:
         schedule = (" late" if self.p_drop_delay else "") + (" rising" if self.p_drop_rise else "")
         lessons = (" + All" if self.positions == "all" else "") + (" + Sets" if self.exact_ties else "")
-        return f"SPG {self.p_drop:g}{schedule}{self.suffix}{lessons}"
+        way = f" by {self.sampling}" if self.sampling != "sequential" else ""
+        return f"SPG {self.p_drop:g}{schedule}{self.suffix}{lessons}{way}"
 
     def p_drop_at(self, step: int) -> float:
         """0 for `p_drop_delay` steps, then linearly up to p_drop over `p_drop_rise` steps."""
