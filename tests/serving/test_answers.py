@@ -85,6 +85,11 @@ def test_a_reference_that_can_earn_nothing_is_a_note(desk: Desk) -> None:
     assert "can earn no reward" in answer["note"] and answer["outputs"][0]["text"] and answer["trace"] is None
 
 
+def test_one_decoder_may_be_enough(desk: Desk) -> None:
+    (answer,) = desk.answer(read_question(b'{"text": "a clock", "methods": ["greedy"]}'))
+    assert [each["decoder"] for each in answer["outputs"]] == ["greedy +DUP"]
+
+
 def test_a_long_text_is_cut(desk: Desk) -> None:
     (answer,) = desk.answer(Question("clock " * 100_000, None, "small clock"))
     assert answer["cut"] and len(answer["trace"]["source"]) <= 2_000
@@ -123,6 +128,10 @@ def test_the_same_question_has_the_same_answer(desk: Desk) -> None:
         (b'{"text": 7}', "text: must be a text"),
         (b'{"text": "a", "reference": ["b"]}', "reference: must be a text"),
         (b'{"text": "a", "picture": "b"}', "not both"),
+        (b'{"text": "a", "methods": ["sample"]}', "methods: must be a list of some of greedy, beam, mbr"),
+        (b'{"text": "a", "methods": []}', "methods: must be a list"),
+        (b'{"text": "a", "methods": [[]]}', "methods: must be a list"),
+        (b'{"text": "a", "methods": "greedy"}', "methods: must be a list"),
         (b'{"text": "%s"}' % (b"a" * 1_000_001), "1,000,001 letters"),
         (b'{"picture": "/etc/passwd!"}', "base64"),
         (b'{"picture": "bm8gaW1hZ2U="}', "picture: not an image"),

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bangbang.contracts import Sources
 from bangbang.decoding import Hypothesis, Utility
-from bangbang.decoding.settings import DecodingSettings, Method, by_method, describe
+from bangbang.decoding.settings import DecodingSettings, by_method, describe
 from bangbang.errors import InputError
 from bangbang.explanation import Subject, trace
 from bangbang.explanation.judgement import judge
@@ -20,12 +20,11 @@ from bangbang.explanation.page import trace_record
 from bangbang.explanation.subject import Example, LoadedRun, legible
 from bangbang.explanation.targets import bang_bang
 from bangbang.features import Encoder
-from bangbang.serving.questions import Question
+from bangbang.serving.questions import METHODS, Question
 from bangbang.symbols import BOS, EOS
 from bangbang.training import Run
 from bangbang.training.utilities import run_utility, settled
 
-METHODS: tuple[Method, ...] = ("greedy", "beam", "mbr")
 ALTERNATIVES = 4
 SHOWN = 2_000  # letters of a text that an answer repeats
 SEED = 1  # of minimum Bayes risk's samples and of the target that is shown: the same question has the same answer
@@ -71,14 +70,17 @@ class ServedRun:
             "missing": self.missing,
         }
 
-    def answer(self, source: str, inputs: Sources, cut: bool, reference: str) -> dict[str, Any]:
+    def answer(self, question: Question, inputs: Sources, cut: bool = False) -> dict[str, Any]:
         """All that the page shows of one question; what is wrong with the reference is a note beside the outputs."""
-        found = {name: self.loaded.write(inputs, *decoder) for name, decoder in self.decoders.items()}
+        chosen = {name: each for name, each in self.decoders.items() if each[0].method in question.methods}
+        found = {name: self.loaded.write(inputs, *decoder) for name, decoder in chosen.items()}
         outputs = [self.output(name, inputs, each) for name, each in found.items()]
         answer = {"run": self.name, "cut": cut, "outputs": outputs, "trace": None, "note": ""}
-        if reference:
+        if question.reference and outputs:
             try:
-                subject = Subject.before(self.loaded, Example(source, inputs, [reference]), outputs[0]["text"])
+                source = question.text[:SHOWN] or "the picture"
+                example = Example(source, inputs, [question.reference])
+                subject = Subject.before(self.loaded, example, outputs[0]["text"])
                 for output, each in zip(outputs, found.values(), strict=True):
                     judge_output(subject, output, self.complete(each))
                 answer["trace"] = self.training(subject)
@@ -150,10 +152,10 @@ class Desk:
         size = (served.loaded.run.image_features or {})["size"]
         if features.shape[1] != size:
             raise InputError(f"{served.name}: reads {size} features, but {served.encoder} gives {features.shape[1]}")
-        return served.answer("the picture", features, False, question.reference)
+        return served.answer(question, features)
 
     def of_text(self, served: ServedRun, question: Question) -> dict[str, Any]:
         run = served.loaded.run
         vocabulary, most = run.source_vocabulary or run.vocabulary, run.config.data.max_source_length
         (ids,) = vocabulary.encode_batch([question.text])
-        return served.answer(question.text[:SHOWN], [ids[:most]], len(ids) > most, question.reference)
+        return served.answer(question, [ids[:most]], len(ids) > most)

@@ -8,6 +8,8 @@ at("eyebrow").textContent = `bangbang serve · ${record.runs.map((run) => `${run
 at("lead").append("Each run writes by greedy search, by beam search and by minimum Bayes risk. The small number is the model’s probability of a token.");
 at("text-field").hidden = !reads("tokens");
 at("picture-field").hidden = !reads("features");
+at("legend").append("Δr is what a token earned. In training ", bold("the reward", "reward"), " would have chosen the orange tokens, ",
+  bold("only the model", "model"), " the blue ones.");
 at("footer").append(element("p", "", "All of this stays on the machine that serves the page."));
 
 function say(text, wrong = false) {
@@ -63,7 +65,7 @@ async function ask() {
 function show(answers) {
   at("answers").replaceChildren(...answers.map((answer) => new AnswerView(answer, runNamed(answer.run), at("answers")).root));
   const traced = answers.filter((answer) => answer.trace);
-  at("training").hidden = !traced.length;
+  at("training").hidden = at("legend").hidden = !traced.length;
   at("choices").hidden = traced.length < 2;
   if (!traced.length) return;
   const buttons = traced.map((answer) => {

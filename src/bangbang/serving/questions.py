@@ -6,6 +6,7 @@ import io
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bangbang.decoding.settings import Method
 from bangbang.errors import InputError
 from bangbang.features.images import decode_image
 
@@ -17,7 +18,8 @@ PICTURE_BYTES = 12_000_000
 PICTURE_PIXELS = 50_000_000
 BODY_BYTES = 17_000_000  # a picture in base64, and the rest
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF")  # Pillow has more, some of which start other programs
-KEYS = {"text", "picture", "reference"}
+KEYS = {"text", "picture", "reference", "methods"}
+METHODS: tuple[Method, ...] = ("greedy", "beam", "mbr")
 
 
 class Question(NamedTuple):
@@ -26,6 +28,8 @@ class Question(NamedTuple):
     picture: "Image.Image | None"
     reference: str
     """Empty where none is given."""
+    methods: tuple[Method, ...] = METHODS
+    """Of decoding."""
 
 
 def read_question(body: bytes) -> Question:
@@ -41,7 +45,14 @@ def read_question(body: bytes) -> Question:
         raise InputError(
             "type a text or choose a picture" if not picture else "ask of a text or of a picture, not both"
         )
-    return Question(text, decoded(picture) if picture else None, reference.strip())
+    image = decoded(picture) if picture else None
+    return Question(text, image, reference.strip(), methods_of(asked.get("methods", list(METHODS))))
+
+
+def methods_of(wanted: Any) -> tuple[Method, ...]:
+    if not isinstance(wanted, list) or not wanted or any(each not in METHODS for each in wanted):
+        raise InputError(f"methods: must be a list of some of {', '.join(METHODS)}")
+    return tuple(method for method in METHODS if method in wanted)
 
 
 def text_of(asked: dict[str, Any], key: str) -> str:

@@ -28,7 +28,7 @@ class AnswerView {
   }
 
   tell(mark, token) {
-    const lines = [bold(token.token), element("span", "", `The model gives it ${pIs(token.probability)}.`)];
+    const lines = [bold(token.token), element("div", "", `The model gives it ${pIs(token.probability)}.`)];
     const others = token.likeliest.filter((each) => each.token !== token.token);
     const named = others.map((each) => `${each.token} ${chance(each.probability)}`).join(", ");
     if (named) lines.push(element("div", "", `Likely here as well: ${named}.`));
