@@ -41,7 +41,9 @@ ALLOWED = {
     "explanation": {"training", "objectives", "decoding", "data", "models", "rewards"},
     "reporting": {"explanation", "training", "metrics", "tasks", "decoding"},
     "reproduction": {"training", "tasks"},
+    "serving": {"explanation", "training", "decoding", "features"},
     "cli": {
+        "serving",
         "reporting",
         "reproduction",
         "explanation",
