@@ -343,5 +343,7 @@ class Trainer:
 
     def write_checkpoint(self) -> None:
         folder, kept = self.run.checkpoints, self.config.training.keep_checkpoints
+        if not retention.listed(folder):
+            self.model.keep(self.run.model_folder)
         checkpoint.save(folder, self.model, self.optimizer, self.progress, self.run.origin)
         retention.prune(folder, kept, self.progress.best_step)
