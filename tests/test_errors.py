@@ -120,6 +120,8 @@ def test_a_full_disk_is_one_line_and_exit_code_2(words: str) -> None:
         (["evaluate", "RUN", "--limit", "-5"], "--limit: must be at least 0"),
         (["evaluate", "RUN", "--samples", "-1"], "--samples: must be at least 0"),
         (["evaluate", "RUN", "--seed", "-1"], "--seed: must be at least 0"),
+        (["evaluate", "RUN", "--mbr", "9" * 11], "decoding.mbr_samples must be at least 1 and at most 4,096"),
+        (["tune", "RUN", "--limit", "-1"], "--limit: must be at least 0"),
         (["explain", "RUN", "--seed", "9" * 30], "--seed: must be at least 0 and at most"),
         (["explain", "RUN", "--example", "-1"], "--example: must be at least 0"),
         (["explain", "RUN", "--targets", "--samples", "9" * 15], "samples needs at least"),

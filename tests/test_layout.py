@@ -50,6 +50,7 @@ ALLOWED = {
         "objectives",
         "decoding",
         "features",
+        "corpora",
         "data",
         "models",
         "metrics",
@@ -149,8 +150,8 @@ def test_public_names_are_where_the_stubs_say() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[verb, "--help"] for verb in ("train", "features", "generate", "explain", "reproduce", "report", "bench")]
-    + [["--help"], ["plugins"], ["plugins", "--json"]],
+    [[verb, "--help"] for verb in ("train", "features", "tune", "generate", "explain", "reproduce", "report", "bench")]
+    + [["serve", "--help"], ["doctor", "--help"], ["--help"], ["plugins"], ["plugins", "--json"]],
 )
 def test_it_does_not_wait_for_torch(arguments: list[str]) -> None:
     code = (

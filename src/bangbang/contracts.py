@@ -360,6 +360,18 @@ class RewardState(PlainState, Protocol):
         return Bounds().share(self.main_value())
 
 
+@runtime_checkable
+class CompletionState(Protocol):
+    """A state of a reward that knows how its prefixes can end best."""
+
+    def completions(self) -> Tensor:
+        """The tokens that begin a completion of the highest final R [B, K]: different ones, then `<pad>`.
+
+        Where every token does, `<unk>` stands for those that are not listed. A finished row has none.
+        """
+        ...
+
+
 class Reward(Protocol):
     """A reward R(z | y) that can be taken token by token."""
 

@@ -68,6 +68,7 @@ def test_bang_bang_resumes_to_the_bit(bang_bang: Path, tiny_config: Path, tmp_pa
         ("objective.kind=scheduled-sampling", "objective.p_model_rise=3", "objective.p_model_shape=sigmoid"),
         ("objective.kind=mixer", "objective.samples=2", "objective.every=1", "objective.grow=1"),
         ("objective.kind=scst",),
+        ("objective.kind=ocd", "reward.kind=edit-distance", "data.all_references=true"),
         ("objective.kind=mrt", "objective.samples=2", "objective.bang_bang=1", "objective.alpha=1.0"),
         ("objective.kind=scst", "objective.samples=2", "reward.kind=cider-d"),
         ("objective.kind=spg", "objective.reward_weight=20.0"),

@@ -36,6 +36,7 @@ VERBS = {
     "hf": "check whether a model of the transformers library can be trained here",
     "plugins": "list every model, reward, objective, corpus, metric and task that a config may choose",
     "migrate": "rewrite a config of an older version",
+    "doctor": "look whether this machine can train, and what it lacks",
     "bench": "measure speed as ratios, on this machine",
 }
 

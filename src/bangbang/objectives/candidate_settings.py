@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bangbang.errors import InputError
 from bangbang.objectives.method_settings import Normalizer, ObjectiveSettings
@@ -56,3 +56,29 @@ class Mrt(ObjectiveSettings):
         from bangbang.objectives.minimum_risk import MinimumRisk
 
         return MinimumRisk(self, reward(), max_length)
+
+
+@dataclass(frozen=True)
+class Ocd(ObjectiveSettings):
+    """Optimal completion distillation: after each prefix of a sample, the tokens that begin a best completion."""
+
+    samples: int = 1
+    """J, sequences drawn from the model for each example."""
+    targets: Literal["even", "set"] = "even"
+    """What several such tokens are to get: even shares, as in the paper, or a high sum (-log Σ p)."""
+
+    def __post_init__(self) -> None:
+        self.require(samples=(self.samples >= 1, "at least 1"))
+
+    @property
+    def is_rewarded(self) -> bool:
+        return True
+
+    @property
+    def label(self) -> str:
+        return self.kind.upper() + (" + Sets" if self.targets == "set" else "")
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.optimal_completion import OptimalCompletion
+
+        return OptimalCompletion(self, reward(), max_length)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bangbang.objectives.candidate_settings import Mrt as Mrt
+from bangbang.objectives.candidate_settings import Ocd as Ocd
 from bangbang.objectives.curriculum_settings import Mixer as Mixer
 from bangbang.objectives.curriculum_settings import ScheduledSampling as ScheduledSampling
 from bangbang.objectives.method_settings import Normalizer, linear_rise
@@ -151,7 +152,7 @@ class Rloo(RegularizedSettings):
     """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
 
     samples: int = 5
-    credit: Literal["sequence", "token"] = "sequence"
+    credit: Literal["sequence", "token"] = "token"
     """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
 
     def __post_init__(self) -> None:
@@ -295,4 +296,5 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "scheduled-sampling": ScheduledSampling,
     "mixer": Mixer,
     "mrt": Mrt,
+    "ocd": Ocd,
 }
