@@ -81,11 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
     scores = {name: with_errors(metric, texts, last.references) for name, texts in outputs.items()}
     if arguments.out:
         write_output(arguments.out, "".join(output + "\n" for output in last.outputs))
-    result = {
+    result: dict[str, Any] = {
         "run": str(opened.folder),
         "checkpoint": checkpoint.name,
         "split": arguments.split,
         "examples": len(last.sources),
+        "unknown": unknown_tokens(opened, last),
         "caveat": opened.caveat,
         "signature": signature(metric),
         "decoding": {name: asdict(each) for name, each in chosen.items()},
@@ -98,12 +99,21 @@ def run(arguments: argparse.Namespace) -> int:
 
     console = Console()
     console.print(table(result))
+    if unknown := result["unknown"]["tokens"]:
+        told = f"{unknown:,} source tokens, in {result['unknown']['examples']:,} examples, are unknown to the run"
+        console.print(told, highlight=False, soft_wrap=True)
     if opened.caveat:
         console.print(opened.caveat, highlight=False, soft_wrap=True)
     console.print(result["signature"], style="dim", highlight=False, soft_wrap=True)
     show_samples(console, last, arguments.samples)
     console.print(f"\nlook at {opened.folder}: samples/, metrics.jsonl, tensorboard/", highlight=False, soft_wrap=True)
     return 0
+
+
+def unknown_tokens(opened: "Run", decoded: "Decoded") -> dict[str, int]:
+    """Of texts: the tokens that training has not seen; images have none."""
+    tokens, examples = opened.unknown_in(decoded.sources) if opened.task.reads == "tokens" else (0, 0)
+    return {"tokens": tokens, "examples": examples}
 
 
 def decode_all(
