@@ -180,6 +180,10 @@ class Run:
         """The folder of a whole checkpoint: `best`, `last`, or a step number."""
         return self.choose(which)[0]
 
+    def checkpoint_name(self, which: str = "best") -> str:
+        """As people are told it."""
+        return self.checkpoint(which).name
+
     def choose(self, which: str) -> tuple[Path, CheckpointState]:
         newest = retention.newest_whole(self.checkpoints)
         if newest is None:
