@@ -118,3 +118,22 @@ def shapes_run(shapes_config: Path) -> Path:
     folder = shapes_config.parent / "run"
     assert main(["train", str(shapes_config), "--out", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def transduction_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A config file for made-up words and phones that trains in seconds."""
+    from tests.transduction import write_transduction_config
+
+    return write_transduction_config(tmp_path_factory.mktemp("transduction"))
+
+
+@pytest.fixture(scope="session")
+def transduction_runs(transduction_config: Path) -> list[Path]:
+    """The folders of two finished runs of that config, which differ in their seeds."""
+    from bangbang.cli.main import main
+
+    folders = [transduction_config.parent / f"run-{seed}" for seed in (1, 2)]
+    for seed, folder in enumerate(folders, 1):
+        assert main(["train", str(transduction_config), "--set", f"training.seed={seed}", "--out", str(folder)]) == 0
+    return folders

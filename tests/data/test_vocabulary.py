@@ -188,3 +188,12 @@ def test_damaged_files_are_refused_by_name(case: str, tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such vocabulary"):
         load_vocabulary(tmp_path / "none.json")
+
+
+def test_characters_come_back_with_their_marks_and_blanks() -> None:
+    vocabulary = built(["ṣ́e up", "look up\tV;PST\tSG"], split="characters", lowercase=False)
+    assert vocabulary.joint == ""
+    for text in ("look up", "ṣ́", "look\tV;PST\tSG"):
+        assert vocabulary.decode(vocabulary.encode(text)) == text
+    assert len(vocabulary.encode("up\tV;PST")) == 3 and vocabulary.encode("ß\tPL") == [UNK, UNK]
+    assert [vocabulary.texts()[index] for index in vocabulary.encode("up\tSG")] == ["u", "p", "\tSG"]

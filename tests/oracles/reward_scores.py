@@ -95,6 +95,11 @@ def word_accuracy(z: Tokens, y: Tokens) -> float:
     return 1 - edit_distance(z, y) / len(y)
 
 
+def exact_match(z: Tokens, y: Tokens) -> float:
+    """1 if all is right, the end included; an unknown word is never right."""
+    return float(list(z) == list(y) and UNK not in z)
+
+
 def character_accuracy(z: Tokens, y: Tokens, texts: Sequence[str], separator: str = " ") -> float:
     def marks(tokens: Tokens) -> list[str]:
         words = [["<unk>"] if token == UNK else list(texts[token]) for token in tokens if token != EOS]

@@ -5,7 +5,7 @@ import pytest
 from bangbang import registry
 from bangbang.contracts import RewardInputs
 from bangbang.errors import InputError
-from bangbang.rewards import Bleu, CiderD, Dup, EditDistance, Eos, Gleu, Length, RougeL, RougeN
+from bangbang.rewards import Bleu, CiderD, Dup, EditDistance, Eos, ExactMatch, Gleu, Length, RougeL, RougeN
 from bangbang.rewards.settings import EditDistanceSettings, RewardSettings, RougeLSettings, RougeNSettings
 from bangbang.symbols import SYMBOLS
 
@@ -35,7 +35,14 @@ def test_characters_of_pieces_have_no_blanks_between_them() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
-    [("rouge-n", RougeN), ("rouge-l", RougeL), ("bleu", Bleu), ("gleu", Gleu), ("cider-d", CiderD)],
+    [
+        ("rouge-n", RougeN),
+        ("rouge-l", RougeL),
+        ("bleu", Bleu),
+        ("gleu", Gleu),
+        ("cider-d", CiderD),
+        ("exact-match", ExactMatch),
+    ],
 )
 def test_every_kind_is_what_it_says(kind: str, expected: type) -> None:
     settings = registry.find("rewards", kind, "here")()

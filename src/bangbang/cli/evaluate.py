@@ -6,9 +6,10 @@ examples:
   bangbang evaluate runs/debian --side-by-side          greedy, beam and MBR, each with and without DUP
   bangbang evaluate runs/debian --mbr 32 --utility rouge-l --temperature 0.6
   bangbang evaluate runs/debian --beam 8 --samples 20 --out outputs.txt
+  bangbang evaluate runs/one runs/two runs/three --ensemble
 
 Scores are against all references, ± the bootstrap's standard error: ROUGE-1.5.5 F1 × 100 of text; of captions
-CIDEr-D, coco-caption's ROUGE-L and BLEU-4 × 100, and pyrouge's ROUGE-L × 100.
+CIDEr-D, coco-caption's ROUGE-L and BLEU-4 × 100, and pyrouge's ROUGE-L × 100; of transductions error rates × 100.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.generate import add_decoding_arguments, decoding_config
 from bangbang.cli.numbers import whole
+from bangbang.cli.runs import add_run_arguments, open_runs
 from bangbang.cli.streams import print_json
 from bangbang.decoding.settings import Method, by_method, describe
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_folder", metavar="RUN", type=Path)
+    add_run_arguments(parser)
     parser.add_argument("--split", default="test", help="train, valid or test (default test)")
     parser.add_argument("--limit", type=whole(), default=0, metavar="N", help="only the first N rows of the split")
     parser.add_argument(
@@ -60,11 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.errors import InputError
     from bangbang.files import check_place, write_output
     from bangbang.tasks import signature, with_errors
-    from bangbang.training import Run
     from bangbang.training.utilities import run_utility
 
-    opened = Run.open(arguments.run_folder, arguments.cache)
-    checkpoint = opened.checkpoint(arguments.checkpoint)
+    opened = open_runs(arguments)
+    checkpoint = opened.checkpoint_name(arguments.checkpoint)
     chosen = systems(opened, decoding_config(opened.config.decoding, arguments), arguments.side_by_side)
     if arguments.out and len(chosen) > 1:
         raise InputError("--out takes the outputs of one way of decoding; leave out --side-by-side")
@@ -81,11 +82,12 @@ def run(arguments: argparse.Namespace) -> int:
     scores = {name: with_errors(metric, texts, last.references) for name, texts in outputs.items()}
     if arguments.out:
         write_output(arguments.out, "".join(output + "\n" for output in last.outputs))
-    result = {
-        "run": str(opened.folder),
-        "checkpoint": checkpoint.name,
+    result: dict[str, Any] = {
+        "run": " + ".join(map(str, arguments.runs)),
+        "checkpoint": checkpoint,
         "split": arguments.split,
         "examples": len(last.sources),
+        "unknown": unknown_tokens(opened, last),
         "caveat": opened.caveat,
         "signature": signature(metric),
         "decoding": {name: asdict(each) for name, each in chosen.items()},
@@ -98,12 +100,21 @@ def run(arguments: argparse.Namespace) -> int:
 
     console = Console()
     console.print(table(result))
+    if unknown := result["unknown"]["tokens"]:
+        told = f"{unknown:,} source tokens, in {result['unknown']['examples']:,} examples, are unknown to the run"
+        console.print(told, highlight=False, soft_wrap=True)
     if opened.caveat:
         console.print(opened.caveat, highlight=False, soft_wrap=True)
     console.print(result["signature"], style="dim", highlight=False, soft_wrap=True)
     show_samples(console, last, arguments.samples)
     console.print(f"\nlook at {opened.folder}: samples/, metrics.jsonl, tensorboard/", highlight=False, soft_wrap=True)
     return 0
+
+
+def unknown_tokens(opened: "Run", decoded: "Decoded") -> dict[str, int]:
+    """Of texts: the tokens that training has not seen; images have none."""
+    tokens, examples = opened.unknown_in(decoded.sources) if opened.task.reads == "tokens" else (0, 0)
+    return {"tokens": tokens, "examples": examples}
 
 
 def decode_all(

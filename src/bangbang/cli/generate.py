@@ -7,6 +7,7 @@ examples:
   bangbang generate runs/debian --method sample --temperature 0.8 --top-p 0.9 --seed 7 < in.txt
   bangbang generate runs/debian --mbr 32 --utility rouge-l --temperature 0.6 < in.txt
   bangbang generate runs/debian --json < in.txt
+  bangbang generate runs/one runs/two runs/three --ensemble --beam 5 < in.txt
   bangbang generate runs/flickr8k --image photo.jpg other.png
   bangbang generate runs/mle runs/spg --image photos/ --html gallery.html
 
@@ -15,6 +16,7 @@ A line feed or a tab in an output is written as a blank, other control character
 the text as it is. An empty line gives an empty line; a line over the model's input length is cut. With --nbest above
 1, and with --scores, each output is tab-separated: line number (from 1, with --nbest only), score (with --scores
 only), text.
+--ensemble writes by the mean of several runs' distributions; they must have one vocabulary.
 --mbr draws samples and writes the one that the others resemble most, by the utility: a reward (rouge-l, rouge-n, bleu,
 gleu, cider-d, edit-distance), all pairs at once, or any metric's score (rouge-2, chrf, ...), which is slow.
 For images it is: file, run (if there are several), score (with --scores only), text.
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bangbang.cli.numbers import seed, whole
+from bangbang.cli.runs import add_run_arguments, open_runs
 from bangbang.cli.streams import print_json, print_line, standard_input, write_utf8
 from bangbang.decoding.settings import by_method
 
@@ -38,7 +41,7 @@ LINES_AT_ONCE = 1024
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="a run folder; several only with --image")
+    add_run_arguments(parser, ", or with --image")
     images = parser.add_argument_group("images")
     images.add_argument(
         "--image", type=Path, nargs="+", metavar="FILE", help="caption these images, or folders of them"
@@ -119,7 +122,6 @@ def read_lines(stream: BinaryIO) -> Iterator[str]:
 def run(arguments: argparse.Namespace) -> int:
     from bangbang.decoding import decoding_device, generate
     from bangbang.errors import InputError
-    from bangbang.training import Run
     from bangbang.training.utilities import run_utility
 
     write_utf8()
@@ -127,10 +129,12 @@ def run(arguments: argparse.Namespace) -> int:
         from bangbang.cli import pictures
 
         return pictures.run(arguments)
-    if arguments.html or arguments.encoder or len(arguments.runs) > 1:
-        raise InputError("--html, --encoder and several runs are for images: add --image FILE")
+    if arguments.html or arguments.encoder or (len(arguments.runs) > 1 and not arguments.ensemble):
+        raise InputError(
+            "--html, --encoder and several runs are for images: add --image FILE; several runs as one: add --ensemble"
+        )
     stream = standard_input()  # before anything is loaded
-    run_folder = Run.open(arguments.runs[0], arguments.cache)
+    run_folder = open_runs(arguments)
     if run_folder.task.reads != "tokens":
         raise InputError(f"{run_folder.folder}: reads images, not text: add --image FILE")
     decoding = decoding_config(run_folder.config.decoding, arguments)

@@ -144,7 +144,7 @@ def shown_names(metric: "Metric", arguments: argparse.Namespace) -> list[str]:
 def headline(metric: "Metric", arguments: argparse.Namespace) -> str:
     """The one score that examples are ranked by."""
     names = shown_names(metric, arguments)
-    usual = ("rouge-l.f1", "rouge-l.recall", "cider-d")
+    usual = ("rouge-l.f1", "rouge-l.recall", "cider-d", "wer")
     return next((name for name in usual if name in names), names[-1])
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bangbang.cli.runs import open_runs
 from bangbang.cli.streams import print_json, print_line
 from bangbang.errors import InputError
 
@@ -97,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.html:
         check_place(arguments.html)
-    runs = [Run.open(folder) for folder in arguments.runs]
+    runs = [open_runs(arguments)] if arguments.ensemble else [Run.open(folder) for folder in arguments.runs]
     encoders = {name: open_encoder(name) for name in {encoder_name(each, arguments.encoder) for each in runs}}
     pictures, unreadable = read_pictures(image_files(arguments.image), encoders)
     if pictures:

@@ -12,15 +12,18 @@ examples:
   bangbang reproduce headlines --corpus my-pairs.jsonl --methods mle spg-0.4 --set model.units=192
   bangbang reproduce captions                                     drawn shapes
   bangbang reproduce captions --corpus FOLDER --set data.features=FEATURES --budget medium
+  bangbang reproduce transduction --corpus FOLDER --languages dut fre --seeds 1 2 3      one table of all languages
 
-OUT gets config.toml (what all runs share), runs/, logs/, results.json and report.html. docs/reproduce.md says more.
+OUT gets config.toml (what all runs share), runs/, logs/, results.json and report.html. Of several languages each has
+that in OUT/LANGUAGE, and OUT gets languages.json, .md and .html. docs/reproduce.md says more.
 """
 
 import argparse
+import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bangbang.cli.numbers import seed, whole
 from bangbang.cli.report import add_decoders, show_report
@@ -28,13 +31,19 @@ from bangbang.cli.streams import print_json
 from bangbang.reproduction.budgets import BUDGETS, tasks
 
 if TYPE_CHECKING:
+    from bangbang.reporting import LabelledRun
     from bangbang.reproduction import Plan
+
+INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", choices=tasks())
     parser.add_argument(
         "--corpus", default="", help="docstrings, debian, shapes, or a PATH (default: the budget's own)"
+    )
+    parser.add_argument(
+        "--languages", nargs="+", default=[], metavar="NAME", help="of a folder of several, such as dut_train.tsv (all)"
     )
     parser.add_argument("--seeds", type=seed, nargs="+", default=[1], metavar="N", help="default 1")
     parser.add_argument("--budget", choices=BUDGETS, default="small", help="default small")
@@ -54,26 +63,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from bangbang.locks import locked
 
+    if found := languages(arguments):
+        from bangbang.cli.languages import run_languages
+
+        return run_languages(found, arguments)
     plan, jobs = planned(arguments)
     if arguments.dry_run:
         show_plan(plan, jobs, arguments.json)
         return 0
     with locked(plan.out):
-        return carry_out(plan, jobs, arguments)
+        done, code = carry_out(plan, jobs, arguments)
+        if done:
+            show_results(done, arguments)
+        return code
 
 
-def planned(arguments: argparse.Namespace) -> tuple["Plan", int]:
-    from bangbang.folders import named
-    from bangbang.reproduction import cores, make_plan, read_budget
+def languages(arguments: argparse.Namespace) -> list[str]:
+    """Those that are asked for, or all that the corpus has; none where it is not one of several."""
+    from bangbang.errors import InputError
+    from bangbang.reproduction import read_budget
 
     config = read_budget(arguments.task, arguments.corpus, arguments.budget, arguments.set)
+    for name in arguments.languages:
+        if Path(name).name != name:
+            raise InputError(f"--languages {name}: a language is a name, such as dut for dut_train.tsv")
+    return arguments.languages or config.data.languages()
+
+
+def planned(arguments: argparse.Namespace, language: str = "") -> tuple["Plan", int]:
+    from bangbang.folders import named
+    from bangbang.reproduction import cores, default_methods, make_plan, read_budget
+
+    chosen = [f"data.language={json.dumps(language)}"] if language else []
+    config = read_budget(arguments.task, arguments.corpus, arguments.budget, [*arguments.set, *chosen])
     corpus = Path(config.data.corpus).stem or "corpus"
-    out = named(arguments.out or Path("runs") / f"{arguments.task}-{corpus}-{arguments.budget}")
+    out = named((arguments.out or Path("runs") / f"{arguments.task}-{corpus}-{arguments.budget}") / language)
     jobs = cores() if arguments.jobs is None else arguments.jobs
-    return make_plan(arguments.task, arguments.budget, config, out, arguments.methods, arguments.seeds), jobs
+    methods = arguments.methods or default_methods(arguments.task)
+    return make_plan(arguments.task, arguments.budget, config, out, methods, arguments.seeds), jobs
 
 
-def carry_out(plan: "Plan", jobs: int, arguments: argparse.Namespace) -> int:
+def carry_out(plan: "Plan", jobs: int, arguments: argparse.Namespace, language: str = "") -> tuple["Done | None", int]:
+    """Train what is not trained yet; what is done then, if anything is, and an exit code."""
     from bangbang import config as configs
     from bangbang import consent
     from bangbang.data import prepare
@@ -86,17 +117,15 @@ def carry_out(plan: "Plan", jobs: int, arguments: argparse.Namespace) -> int:
     write_whole(plan.out / "config.toml", configs.dumps(plan.config))
     pool = WorkerPool(plan, jobs)
     while not (interrupted := pool.work()) and plan.later and not pool.failed:
-        plan, _ = planned(arguments)  # those that wait for the others' minutes are among its trainings now
+        plan, _ = planned(arguments, language)  # those that wait for the others' minutes are among its trainings now
         pool = WorkerPool(plan, jobs)
     if interrupted:
         print(f"bangbang: interrupted; go on with: {again(arguments)}", file=sys.stderr)
-        return 130
-    if pool.done:
-        show_results(plan, pool.done, arguments)
+        return None, INTERRUPTED
     if pool.failed:
         names = ", ".join(pool.failed)
         print(f"bangbang: error: failed: {names}; logs are in {plan.out / 'logs'}", file=sys.stderr)
-    return 1 if pool.failed else 0
+    return Done(plan, pool.done) if pool.done else None, 1 if pool.failed else 0
 
 
 def again(arguments: argparse.Namespace) -> str:
@@ -106,20 +135,33 @@ def again(arguments: argparse.Namespace) -> str:
     for name in ("corpus", "out", "jobs"):
         value = getattr(arguments, name)
         words += [f"--{name}", str(value)] if value else []
-    for name in ("methods", "decoders"):
+    for name in ("languages", "methods", "decoders"):
         value = getattr(arguments, name)
         words += [f"--{name}", *value] if value else []
     return shlex.join([*words, *(word for setting in arguments.set for word in ("--set", setting))])
 
 
-def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) -> None:
-    """Evaluate what is done, print the tables, write results.json and report.html."""
-    from bangbang.reporting import LabelledRun
+class Done(NamedTuple):
+    """A plan as far as it is carried out."""
 
-    runs = [LabelledRun(training.folder, training.method.label) for training in plan.trainings if training.name in done]
+    plan: "Plan"
+    names: set[str]
+    """Of the trainings that are done."""
+
+    @property
+    def runs(self) -> list["LabelledRun"]:
+        from bangbang.reporting import LabelledRun
+
+        done = (training for training in self.plan.trainings if training.name in self.names)
+        return [LabelledRun(training.folder, training.method.label) for training in done]
+
+
+def show_results(done: Done, arguments: argparse.Namespace) -> None:
+    """Evaluate what is done, print the tables, write results.json and report.html."""
+    plan = done.plan
     title = f"{plan.task.capitalize()}: {Path(plan.config.data.corpus).name}, {plan.budget} budget"
     commands = [again(arguments), *(training.command for training in plan.trainings)]
-    show_report(runs, plan.out, title, commands, arguments)
+    show_report(done.runs, plan.out, title, commands, arguments)
 
 
 def show_plan(plan: "Plan", jobs: int, as_json: bool) -> None:

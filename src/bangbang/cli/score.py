@@ -2,7 +2,8 @@
 
 HYP and every REF hold one text a line, UTF-8; an empty line is an empty text. HYP may be "-" for standard input. With
 several REF files each example has several references. Scores are those of ROUGE-1.5.5 (rouge), of coco-caption with its
-tokeniser (coco), and of sacrebleu (bleu, chrf, ter).
+tokeniser (coco), of sacrebleu (bleu, chrf, ter), and error rates of strings: of words and of the symbols between blanks
+(wer), of words and characters (cer).
 
 examples:
   bangbang score outputs.txt references.txt

@@ -10,7 +10,7 @@ examples:
 Greedy, beams with length penalties, and minimum Bayes risk with several temperatures and numbers of samples are tried,
 on validation rows alone. The best becomes [decoding] of RUN/config.toml, which other verbs go by; there beams and
 minimum Bayes risk get their best settings, whichever of them is best. RUN/tuned.json says what was tried. A training
-that is resumed goes on with the validations that it began with.
+that is resumed goes on with the validations that it began with. Of an --ensemble, nothing is written.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.numbers import seed, whole
+from bangbang.cli.runs import add_run_arguments, open_runs
 from bangbang.cli.streams import print_json
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_folder", metavar="RUN", type=Path)
+    add_run_arguments(parser)
     tried = parser.add_argument_group("what is tried; a list without numbers leaves it out")
     tried.add_argument("--beams", type=int, nargs="*", metavar="K", help="beam sizes; 1 is greedy (1 2 4 8)")
     tried.add_argument(
@@ -62,10 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.decoding.settings import describe
     from bangbang.folders import named, refuse_links
     from bangbang.locks import locked
-    from bangbang.training import Run
     from bangbang.training.tuning import CONFIG, SPLIT, TUNED, chosen, keep
 
-    opened = Run.open(named(arguments.run_folder), arguments.cache)
+    arguments.runs = [named(folder) for folder in arguments.runs]
+    opened = open_runs(arguments)
+    arguments.dry_run |= arguments.ensemble  # no run's config is that of an ensemble
     refuse_links(opened.folder, CONFIG, TUNED)
     before, split = opened.config.decoding, opened.corpus().split(SPLIT)
     options = {name: getattr(arguments, name) for name in Grid._fields}
@@ -107,8 +109,8 @@ def trials_of(
         checkpoint, random = arguments.checkpoint, arguments.seed
         trials = tune(opened, split, base, grid, metric, checkpoint, arguments.limit, random, done)
     record = {
-        "run": str(opened.folder),
-        "checkpoint": opened.checkpoint(arguments.checkpoint).name,
+        "run": " + ".join(map(str, arguments.runs)),
+        "checkpoint": opened.checkpoint_name(arguments.checkpoint),
         "split": SPLIT,
         "examples": rows,
         "corpus": opened.corpus_facts.get("fingerprint"),

@@ -1,7 +1,7 @@
 """Parallel text: `train.src` and `train.tgt` line by line, several references as `.tgt0 .. .tgtN`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def folder_reader(folder: Path) -> Reader:
 
 def split_files(folder: Path, split: str) -> list[Path]:
     """The source file and the reference files of a split, or nothing if it is not there."""
-    stem = one_name(folder, split, ".src")
+    stem = one_name(folder, ALIASES[split], ".src")
     if stem is None:
         if split == "train" or any(references(folder, name) for name in ALIASES[split]):
             raise InputError(f"{folder / split}.src: no such file, though the folder has its targets")
@@ -41,9 +41,9 @@ def split_files(folder: Path, split: str) -> list[Path]:
     return [folder / f"{stem}.src", *targets]
 
 
-def one_name(folder: Path, split: str, ending: str) -> str | None:
+def one_name(folder: Path, names: Iterable[str], ending: str) -> str | None:
     """The one of a split's names under which the folder has a file."""
-    found = [name for name in ALIASES[split] if (folder / f"{name}{ending}").exists()]
+    found = [name for name in names if (folder / f"{name}{ending}").exists()]
     if len(found) > 1:
         raise InputError(f"{folder}: {' and '.join(name + ending for name in found)} are the same split; keep one")
     return found[0] if found else None

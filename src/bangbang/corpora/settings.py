@@ -1,9 +1,10 @@
 """The settings of each corpus, and how it is read. Nothing here imports torch."""
 
+import unicodedata
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bangbang.settings import KindSettings
 
@@ -49,6 +50,14 @@ class CorpusSettings(KindSettings):
         """The settings that change what is in the corpus."""
         shared = ("max_source_length", "max_target_length", "valid_share", "test_share")
         return {name: getattr(self, name) for name in (*shared, *sorted(self.content))}
+
+    def as_read(self, source: str) -> str:
+        """A source text as the reader would give it."""
+        return source
+
+    def languages(self) -> list[str]:
+        """The languages to choose among, where the corpus has files of several and none is chosen."""
+        return []
 
     def make_missing(self, consent: "Consent") -> None:
         """Make what is to be read, where that has to be made first and may be; most corpora are there already."""
@@ -98,6 +107,14 @@ class Shapes(CorpusSettings):
     path: str = ""
     """The folder for the scenes; empty means a folder in `cache`."""
 
+    def as_read(self, source: str) -> str:
+        """A source text as the reader would give it."""
+        return source
+
+    def languages(self) -> list[str]:
+        """The languages to choose among, where the corpus has files of several and none is chosen."""
+        return []
+
     def make_missing(self, consent: "Consent") -> None:
         from bangbang.corpora import shapes
 
@@ -125,12 +142,26 @@ class Files(CorpusSettings):
     """Column of the output text; a column of lists gives several references."""
     features: str = ""
     """Captions: the folder of the images' features (`bangbang features`); empty if they are beside the captions."""
+    language: str = ""
+    """Tab-separated strings: which language, where a folder has files of several, such as dut_train.tsv."""
+    merge_sources: bool = False
+    """Tab-separated strings: whether lines of one source are one example with several references."""
+    normal_form: Literal["as-is", "NFC", "NFD"] = "as-is"
+    """The Unicode normal form that all texts are brought to, those that `generate` reads too."""
     held_out: int = 4_000
     """COCO's own files: how many images, of train and val together, are held out for validation (the paper: 4K)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(held_out=(self.held_out >= 0, "at least 0"))
+
+    def as_read(self, source: str) -> str:
+        return source if self.normal_form == "as-is" else unicodedata.normalize(self.normal_form, source.strip())
+
+    def languages(self) -> list[str]:
+        from bangbang.corpora import files
+
+        return [] if self.language else files.languages(self)
 
     def build(self) -> "Reader":
         from bangbang.corpora import files

@@ -24,14 +24,16 @@ def recognises(folder: Path) -> bool:
 def file_reader(path: Path, data: Files) -> Reader:
     """One file, to be split by source text."""
     if path.suffix not in FORMATS:
-        raise InputError(f"{path}: unknown kind of file; known are {', '.join(FORMATS)}, or a folder with train.src")
+        raise InputError(
+            f"{path}: unknown kind of file; known are {', '.join(FORMATS)} and .tsv, or a folder with train.src"
+        )
     return reader(path.stem, {"train": path}, data)
 
 
 def folder_reader(folder: Path, data: Files) -> Reader:
     files: dict[str, Path] = {}
-    for split in ALIASES:
-        found = [f"{name}{suffix}" for suffix in FORMATS if (name := one_name(folder, split, suffix))]
+    for split, names in ALIASES.items():
+        found = [f"{name}{suffix}" for suffix in FORMATS if (name := one_name(folder, names, suffix))]
         if len(found) > 1:
             raise InputError(f"{folder}: {' and '.join(found)} are the same split; keep one")
         if found:

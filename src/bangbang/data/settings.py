@@ -75,9 +75,10 @@ class TrainedSettings(VocabularySettings):
 class Words(TrainedSettings):
     """One type per word, as in the paper; words that are too rare become `<unk>`."""
 
-    split: Literal["words", "whitespace", "bare-words"] = "words"
+    split: Literal["words", "whitespace", "bare-words", "characters"] = "words"
     """`words` parts punctuation from words; `whitespace` is for text that is tokenised already; `bare-words` leaves
-    punctuation out, but for marks inside a word (t-shirt, man's): for captions, which are scored without it."""
+    punctuation out, but for marks inside a word (t-shirt, man's): for captions, which are scored without it;
+    `characters` makes each character a type, blanks too, and one of what stands after a tab, such as a feature."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 # written out in a text, a special token is no word: it would take the place of the real one
 LITERAL_SYMBOL = re.compile("|".join(map(re.escape, SYMBOLS)), re.IGNORECASE)
 # what a word is, by vocabulary.split; what is between words is left out
-WORDS = {"words": r"\w+|[^\w\s]", "bare-words": r"\w+(?:['’-]\w+)*"}
+WORDS = {"words": r"\w+|[^\w\s]", "bare-words": r"\w+(?:['’-]\w+)*", "characters": r"\t[^\t]+|[^\t]"}
 
 
 class TrainedVocabulary:
@@ -57,8 +57,8 @@ class TrainedVocabulary:
 
     @property
     def joint(self) -> str:
-        """Nothing stands between pieces, a blank between words."""
-        return "" if isinstance(self._tokenizer.decoder, decoders.ByteLevel) else " "
+        """Nothing stands between pieces and between characters, a blank between words."""
+        return " " if self._tokenizer.decoder is None else ""
 
     def __len__(self) -> int:
         return self._tokenizer.get_vocab_size()
@@ -91,7 +91,7 @@ class TrainedVocabulary:
         """What each token writes, by id. Bytes of a piece that are no whole character stay lone surrogates: Python's
         "surrogateescape"."""
         tokens = [self.token(index) for index in range(len(self))]
-        if self.joint:
+        if not isinstance(self._tokenizer.decoder, decoders.ByteLevel):
             return tokens
         return [*SYMBOLS, *map(spelled, tokens[len(SYMBOLS) :])]
 
@@ -112,6 +112,8 @@ def words(config: Words) -> Tokenizer:
         if config.split == "whitespace"
         else pre_tokenizers.Split(Regex(WORDS[config.split]), behavior="removed", invert=True)
     )
+    if config.split == "characters":
+        tokenizer.decoder = decoders.Fuse()
     return normalised(tokenizer, config)
 
 

@@ -1,4 +1,5 @@
 from bangbang.metrics.coco_caption import CocoCaption as CocoCaption
+from bangbang.metrics.error_rates import ErrorRates as ErrorRates
 from bangbang.metrics.metric import Metric as Metric
 from bangbang.metrics.rouge import Rouge as Rouge
 from bangbang.metrics.rouge import RougeEstimate as RougeEstimate

@@ -88,10 +88,31 @@ class TerSettings(SacreBleuSettings):
     score: ClassVar[Literal["bleu", "chrf", "ter"]] = "ter"
 
 
+@dataclass(frozen=True)
+class ErrorRateSettings(MetricSettings):
+    """Word error rate, the share of texts that are not exactly right, and the error rate of their symbols."""
+
+    unit: ClassVar[Literal["symbols", "characters"]] = "symbols"
+
+    def build(self) -> "Metric":
+        from bangbang.metrics.error_rates import ErrorRates
+
+        return ErrorRates(self.unit)
+
+
+@dataclass(frozen=True)
+class CharacterErrorSettings(ErrorRateSettings):
+    """Word error rate, the share of texts that are not exactly right, and the error rate of their characters."""
+
+    unit: ClassVar[Literal["symbols", "characters"]] = "characters"
+
+
 KINDS: dict[str, type[MetricSettings]] = {
     "rouge": RougeSettings,
     "coco": CocoSettings,
     "bleu": BleuScoreSettings,
     "chrf": ChrfSettings,
     "ter": TerSettings,
+    "wer": ErrorRateSettings,
+    "cer": CharacterErrorSettings,
 }

@@ -1,7 +1,7 @@
 /* Examples: what DUP changed, and where methods differ. */
 
 const PAGE = narrow.matches ? 6 : 12, FEW = 4; // cards at once; methods that a card shows without being asked
-const bestLabel = () => results.rows.reduce((best, row) => (row.with_dup.scores[MAIN].value > best.with_dup.scores[MAIN].value ? row : best)).label;
+const bestLabel = () => results.rows.reduce((best, row) => (SIGN * (row.with_dup.scores[MAIN].value - best.with_dup.scores[MAIN].value) > 0 ? row : best)).label;
 const baseLabel = () => results.baselines.find((label) => label !== bestLabel()) ?? results.rows.find((row) => row.label !== bestLabel())?.label ?? bestLabel();
 
 function dupExamples() {
@@ -29,7 +29,7 @@ function dupRow(example) {
     cell("before", "", ...spaced(before.map((word, place) => (repeats[place] ? element("mark", "twice", word) : word)))),
     cell("after", "", ...spaced(example.after.split(" ").map((word) => (repeated.has(word) ? element("mark", "once", word) : word)))),
     cell("reference", "soft", example.reference),
-    cell(scoreName(MAIN), example.gain > 0 ? "gain up" : example.gain < 0 ? "gain down" : "gain", gained(MAIN, example.gain)));
+    cell(scoreName(MAIN), SIGN * example.gain > 0 ? "gain up" : SIGN * example.gain < 0 ? "gain down" : "gain", gained(MAIN, example.gain)));
 }
 
 const spaced = (words) => words.flatMap((word) => [word, " "]);
@@ -70,7 +70,7 @@ class Browser {
     const difference = (example) => example.scores[first] - example.scores[second];
     const passes = (example) => {
       const by = difference(example);
-      if (way === "better" ? by <= 0 : way === "worse" ? by >= 0 : by === 0 && first !== second) return false;
+      if (way === "better" ? SIGN * by <= 0 : way === "worse" ? SIGN * by >= 0 : by === 0 && first !== second) return false;
       return !text || [example.source, ...example.references, ...example.outputs].some((each) => each.toLowerCase().includes(text));
     };
     return record.browser.examples.filter(passes).map((example) => [example, difference(example)])
@@ -88,12 +88,12 @@ class Browser {
   card(example, by) {
     const known = new Set(example.references.flatMap((text) => text.toLowerCase().split(/\s+/)));
     const order = record.browser.labels.map((label, place) => ({ label, text: example.outputs[place], score: example.scores[place] }))
-      .sort((one, other) => other.score - one.score);
+      .sort((one, other) => SIGN * (other.score - one.score));
     const chosen = ({ label }) => label === this.state.a || label === this.state.b;
     const line = (each) => element("li", chosen(each) ? "chosen" : "", element("span", "named", glyph(each.label), each.label),
       element("span", "said", ...said(each.text, known)), element("span", "score", shown(MAIN, each.score)));
     const few = order.length <= FEW, rest = few ? [] : order.filter((each) => !chosen(each));
-    const way = by > 0 ? " up" : by < 0 ? " down" : "";
+    const way = SIGN * by > 0 ? " up" : SIGN * by < 0 ? " down" : "";
     return element("article", "example", element("p", "source", element("small", "", `${example.number}`), example.source || "(empty)"),
       ...example.references.map((text) => element("p", "reference", text)),
       element("ol", "", ...order.filter((each) => few || chosen(each)).map(line)),

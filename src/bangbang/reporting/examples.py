@@ -19,7 +19,7 @@ from bangbang.explanation.scatter import inline_svg
 from bangbang.explanation.subject import Example, row_example
 from bangbang.explanation.targets import Methods, bang_bang
 from bangbang.metrics import Metric
-from bangbang.metrics.metric import Array
+from bangbang.metrics.metric import Array, lower_is_better
 from bangbang.reporting.evaluation import Evaluation, Outputs
 from bangbang.reporting.results import Results
 from bangbang.reporting.rows import Group
@@ -51,18 +51,18 @@ class Change(NamedTuple):
 
 def dup_record(groups: Sequence[Group], metric: Metric, main: str) -> list[dict[str, Any]]:
     """For each row: how many outputs DUP changed, over all seeds, for better and worse, and some of them."""
-    record = []
+    record, sign = [], -1 if main in lower_is_better(metric) else 1
     for each in groups:
         found = [change for member in each.members for change in dup_changes(member, metric, main)]
         different = {(change.before, change.after): change for change in reversed(found)}.values()
-        ranked = sorted(different, key=lambda change: -change.gain)
+        ranked = sorted(different, key=lambda change: -sign * change.gain)
         record.append(
             {
                 "label": each.label,
                 "outputs": sum(len(member.sources) for member in each.members),
                 "changed": len(found),
-                "better": sum(change.gain > 0 for change in found),
-                "worse": sum(change.gain < 0 for change in found),
+                "better": sum(sign * change.gain > 0 for change in found),
+                "worse": sum(sign * change.gain < 0 for change in found),
                 "examples": [change._asdict() for change in evenly(ranked, DUP_EXAMPLES)],
             }
         )
@@ -144,7 +144,7 @@ def spg_figures(results: Results, groups: Sequence[Group]) -> Figures | None:
     spg = [row for row in results.rows if row.p_drop is not None]
     if not spg:
         return None
-    best = max(spg, key=lambda row: row.with_dup.scores[results.main].value)
+    best = max(spg, key=lambda row: results.sign * row.with_dup.scores[results.main].value)
     labelled = next(each.members[0].run for each in groups if each.label == best.label)
     run = Run.open(labelled.folder, labelled.cache)
     example = next(examples_to_show(run), None)

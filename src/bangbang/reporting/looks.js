@@ -1,6 +1,7 @@
 /* What every part of the report shares: scores as text, a look for each row, sections, choices. */
 
 const results = record.results, MAIN = results.main;
+const SIGN = results.less.includes(MAIN) ? -1 : 1; // what turns the main score into one of which more is better
 const decimals = (score) => (score === "cider-d" ? 3 : 2);
 const shown = (score, value) => plain(value, decimals(score));
 const gained = (score, value) => signed(value, decimals(score));

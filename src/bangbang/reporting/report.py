@@ -11,6 +11,7 @@ from bangbang import __version__
 from bangbang.contracts import Task
 from bangbang.errors import InputError
 from bangbang.files import make_folder, write_whole
+from bangbang.metrics.metric import lower_is_better
 from bangbang.reporting.curves import curves
 from bangbang.reporting.evaluation import (
     Evaluation,
@@ -83,11 +84,12 @@ def results_of(
         caveat=opened.caveat,
         main=task.main,
         scores=list(task.metric.names),
+        less=sorted(lower_is_better(metric)),
         other=other_metric(task).names[0],
         decoders=list(first.decoded),
         examples=len(first.sources),
         resamples=RESAMPLING.resamples,
-        rows=rows(groups, metric, baselines, found),
+        rows=rows(groups, metric, task.main, baselines, found),
         baselines=baselines,
         corpus={"name": config.data.corpus, "fingerprint": first.corpus},
         unjudged=unjudged(judged, found),

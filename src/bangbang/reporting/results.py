@@ -158,6 +158,8 @@ class Results:
     main: str
     """The score that the task is judged by."""
     scores: list[str]
+    less: list[str]
+    """The scores of which less is better."""
     other: str
     """A score of another family, which no reward pays."""
     decoders: list[str]
@@ -179,6 +181,15 @@ class Results:
     signature: str
     versions: dict[str, str]
     commands: list[str]
+
+    @property
+    def sign(self) -> float:
+        """What turns the main score into one of which more is better."""
+        return -1.0 if self.main in self.less else 1.0
+
+    def gain(self, found: Difference) -> float:
+        """A difference of the main score; above 0 where the row is the better one."""
+        return self.sign * found.value
 
     def row(self, label: str) -> Row:
         return next(row for row in self.rows if row.label == label)

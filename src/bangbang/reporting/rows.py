@@ -19,7 +19,7 @@ from bangbang import config as configs
 from bangbang.config import Config, Leg
 from bangbang.errors import InputError
 from bangbang.metrics import Metric, estimates
-from bangbang.metrics.metric import Array
+from bangbang.metrics.metric import Array, lower_is_better
 from bangbang.metrics.significance import compare_statistics
 from bangbang.reporting.evaluation import GREEDY, Evaluation, LabelledRun, Outputs
 from bangbang.reporting.history import read_before, read_history
@@ -127,11 +127,15 @@ def check_comparable(runs: Sequence[LabelledRun]) -> None:
         seen[key] = run
 
 
-def rows(groups: Sequence[Group], metric: Metric, baselines: Sequence[str], judged: Judgements = NOBODY) -> list[Row]:
+def rows(
+    groups: Sequence[Group], metric: Metric, main: str, baselines: Sequence[str], judged: Judgements = NOBODY
+) -> list[Row]:
+    """`main`: the score that validation likes a decoder by."""
+    sign = -1.0 if main in lower_is_better(metric) else 1.0
     decoders = list(groups[0].members[0].decoded)
     table = {name: decoded_sides(groups, name, metric, baselines, judged) for name in decoders}
     bare = sides_of({each.label: [member.without_dup for member in each.members] for each in groups}, metric, baselines)
-    best = {each.label: best_decoder({name: table[name][each.label] for name in decoders}) for each in groups}
+    best = {each.label: best_decoder({name: table[name][each.label] for name in decoders}, sign) for each in groups}
     return [
         Row(
             label=each.label,
@@ -167,9 +171,10 @@ def sides_of(outputs: Mapping[str, Sequence[Outputs]], metric: Metric, baselines
     return {label: side_of(label, each, statistics, metric, baselines) for label, each in outputs.items()}
 
 
-def best_decoder(sides: Mapping[str, Side]) -> str:
-    """The one that validation likes best, the first of equals; without validations, the first."""
-    return max(sides, key=lambda name: sides[name].validation or 0.0)
+def best_decoder(sides: Mapping[str, Side], sign: float = 1.0) -> str:
+    """The one that validation likes best, the first of equals; without validations, the first. `sign`: -1 where less
+    is better."""
+    return max(sides, key=lambda name: sign * (sides[name].validation or 0.0))
 
 
 def best_against(

@@ -15,7 +15,7 @@ function scoreTable() {
 
 function drawTable(side) {
   const of = (row) => sideOf(row, side).scores;
-  const best = Math.max(...results.rows.map((row) => of(row)[MAIN].value));
+  const best = SIGN * Math.max(...results.rows.map((row) => SIGN * of(row)[MAIN].value));
   const scores = [MAIN, ...results.scores.filter((score) => score !== MAIN)];
   const heads = ["", ...scores.map(scoreName), "95% interval", ...results.baselines.map((label) => `over ${label}`), "DUP adds"];
   const rows = results.rows.map((row) => element("tr", of(row)[MAIN].value === best ? "best" : "",
@@ -71,22 +71,24 @@ const withError = (score, found) => [bold(shown(score, found.value)), element("s
 function difference(against, score, label) {
   const found = against[label]?.[score];
   if (!found) return cell("", "difference none", "");
-  const sure = found.p_randomisation < 0.05 ? (found.value > 0 ? " up" : " down") : "";
+  const sure = found.p_randomisation < 0.05 ? (SIGN * found.value > 0 ? " up" : " down") : "";
   return cell(`over ${label}`, `difference${sure}`, bold(gained(score, found.value)), element("span", "error", ` ${pValue(found.p_randomisation)}`));
 }
 
 /* The scale of the intervals; rows that trained nothing would flatten all others, and lie beyond it. */
 function scaleOf(side) {
-  const all = results.rows.map((row) => sideOf(row, side).scores[MAIN]).sort((one, other) => other.value - one.value);
-  const usual = 4 * Math.max(all[0].value - all[all.length >> 1].value, all[0].high - all[0].low);
-  return padded(all.filter((score) => all[0].value - score.low <= usual).flatMap((score) => [score.low, score.high]), 0.04);
+  const all = results.rows.map((row) => sideOf(row, side).scores[MAIN]).sort((one, other) => SIGN * (other.value - one.value));
+  const usual = 4 * Math.max(SIGN * (all[0].value - all[all.length >> 1].value), all[0].high - all[0].low);
+  const worst = (score) => (SIGN > 0 ? score.low : score.high);
+  return padded(all.filter((score) => SIGN * (all[0].value - worst(score)) <= usual).flatMap((score) => [score.low, score.high]), 0.04);
 }
 
 function interval(row, side) {
   const [low, high] = scaleOf(side);
   const place = (value) => `${((value - low) / (high - low) * 100).toFixed(2)}%`;
   const score = sideOf(row, side).scores[MAIN], base = sideOf(rowOf(results.baselines[0]), side).scores[MAIN].value;
-  const drawn = score.low < low ? [element("i", "beyond", "◂")] : [element("i", "range"), element("i", "point")];
+  const beyond = SIGN > 0 ? score.low < low : score.high > high;
+  const drawn = beyond ? [element("i", "beyond", SIGN > 0 ? "◂" : "▸")] : [element("i", "range"), element("i", "point")];
   const made = element("div", "bar-of", element("i", "base"), ...drawn);
   made.style.setProperty("--base", place(base));
   made.style.setProperty("--low", place(score.low));

@@ -43,7 +43,7 @@ def score_table(results: Results) -> Table:
     headings.append(f"{title_of(results.main)} without DUP")
     headings += [f"{title_of(results.main)} over {label}" for label in results.baselines]
     grid = new_table(title, headings)
-    best = max(row.with_dup.scores[results.main].value for row in results.rows)
+    best = results.sign * max(results.sign * row.with_dup.scores[results.main].value for row in results.rows)
     for row, last in with_sections(results.rows):
         winner = row.with_dup.scores[results.main].value == best
         cells = [with_error(name, row.with_dup.scores[name]) for name in results.scores]

@@ -17,7 +17,7 @@ class Verdict(NamedTuple):
 
 
 def verdict(results: Results) -> Verdict:
-    best = max(contestants(results), key=lambda row: row.with_dup.scores[results.main].value)
+    best = max(contestants(results), key=lambda row: results.sign * row.with_dup.scores[results.main].value)
     told = Teller(results, best)
     return Verdict(told.headline(), list(told.sentences()), list(told.figures()))
 
@@ -38,7 +38,9 @@ def picks(results: Results) -> dict[str, Row]:
         if row.label not in results.baselines:
             families.setdefault(row.family, []).append(row)
     return {
-        family: max(rows, key=lambda row: row.mean("best_score"))
+        family: (min if rows[0].runs[0].chosen_by in results.less else max)(
+            rows, key=lambda row: row.mean("best_score")
+        )
         for family, rows in families.items()
         if len(rows) > 1 and len({run.chosen_by for row in rows for run in row.runs}) == 1
     }
@@ -54,11 +56,15 @@ class Teller:
         self.tuned = best.best.against[self.first][results.main] if several else None
         """The difference to the first baseline where each is decoded in its best way."""
         others = [row for row in contestants(results) if row.label not in results.baselines and not self.is_equal(row)]
-        self.rival = max(others, key=self.value, default=None) if best.label in results.baselines else None
+        self.rival = max(others, key=self.merit, default=None) if best.label in results.baselines else None
         """The best row that is no baseline, where a baseline won."""
 
     def value(self, row: Row) -> float:
         return row.with_dup.scores[self.results.main].value
+
+    def merit(self, row: Row) -> float:
+        """The value, turned so that more is better."""
+        return self.results.sign * self.value(row)
 
     def is_equal(self, row: Row) -> bool:
         """Whether a row scores as the best one on every example: it began with those weights and kept them."""
@@ -66,6 +72,11 @@ class Teller:
             return False
         found = row.with_dup.against[self.best.label][self.results.main]
         return found.value == found.standard_error == 0
+
+    @property
+    def more(self) -> str:
+        """What the better one has."""
+        return "more" if self.results.sign > 0 else "less"
 
     def number(self, value: float) -> str:
         return shown(self.results.main, value)
@@ -89,7 +100,7 @@ class Teller:
         if self.tuned is not None:
             gained += f", {self.signed(self.tuned.value)} over {self.first} where each has its best decoder"
             every.append(self.tuned)
-        if all(found.value > 0 and found.p_randomisation < ALMOST_SURE for found in every):
+        if all(self.results.gain(found) > 0 and found.p_randomisation < ALMOST_SURE for found in every):
             return f"{label} wins: {gained}"
         return f"{label} leads, not surely: {gained}"
 
@@ -101,7 +112,7 @@ class Teller:
             f"± {self.number(score.standard_error)} {self.score}, decoded greedily with DUP{seeds}."
         )
         for label, found in self.over.items():
-            yield self.compared(found, f"more than {label}’s", self.value(self.results.row(label)))
+            yield self.compared(found, f"{self.more} than {label}’s", self.value(self.results.row(label)))
         if self.first in self.over:
             yield from self.beside(self.results.row(self.first))
         if self.rival is not None:
@@ -114,7 +125,7 @@ class Teller:
 
     def compared(self, found: Difference, than: str, value: float) -> str:
         return (
-            f"That is {self.number(found.value)} {than} {self.number(value)}, with 95% confidence between "
+            f"That is {self.number(self.results.gain(found))} {than} {self.number(value)}, with 95% confidence between "
             f"{self.signed(found.low)} and {self.signed(found.high)} ({self.results.p_text(found)}): "
             f"{sureness(found)}."
         )
@@ -132,7 +143,7 @@ class Teller:
         theirs = {run.seed: run.scores[main] for run in base.runs}
         gains = [run.scores[main] - theirs[run.seed] for run in self.best.runs if run.seed in theirs]
         if len(gains) > 1:
-            ahead, all_of_them = sum(gain > 0 for gain in gains), ", ".join(map(self.signed, gains))
+            ahead, all_of_them = sum(self.results.sign * gain > 0 for gain in gains), ", ".join(map(self.signed, gains))
             yield f"Seed by seed it is ahead of {base.label} in {ahead} of {len(gains)}: {all_of_them}."
         yield f"{self.cost(self.best)}; {self.cost(base)}."
 
@@ -150,7 +161,7 @@ class Teller:
             yield f"Policy gradient from a cold start (PG) reaches {self.number(self.value(cold))}."
         for family, picked in picks(self.results).items():
             rows = [row for row in self.results.rows if row.family == family]
-            top = max((row for row in rows if row.label not in self.results.baselines), key=self.value)
+            top = max((row for row in rows if row.label not in self.results.baselines), key=self.merit)
             best = f"; the best of them on the test is {top.label}, with {self.number(self.value(top))}"
             yield f"Of the {family} rows validation picks {picked.label}{'' if picked is top else best}."
 

@@ -3,10 +3,12 @@ from bangbang.reproduction.budgets import read_budget as read_budget
 from bangbang.reproduction.budgets import tasks as tasks
 from bangbang.reproduction.methods import METHODS as METHODS
 from bangbang.reproduction.methods import Method as Method
+from bangbang.reproduction.methods import default_methods as default_methods
 from bangbang.reproduction.plan import Plan as Plan
 from bangbang.reproduction.plan import Training as Training
 from bangbang.reproduction.plan import check_unchanged as check_unchanged
 from bangbang.reproduction.plan import make_plan as make_plan
+from bangbang.reproduction.published import published_scores as published_scores
 from bangbang.reproduction.status import Outline as Outline
 from bangbang.reproduction.worker_pool import WorkerPool as WorkerPool
 from bangbang.reproduction.worker_pool import cores as cores

@@ -25,7 +25,11 @@ def budget_file(task: str, corpus: str, budget: str) -> Path:
 
 def read_budget(task: str, corpus: str, budget: str, settings: Sequence[str] = ()) -> Config:
     """The config that all runs share; an empty `corpus` means the file's own."""
-    config = configs.read(budget_file(task, corpus, budget))
+    file = budget_file(task, corpus, budget)
+    if not file.exists():
+        there = [each for each in BUDGETS if budget_file(task, corpus, each).exists()]
+        raise InputError(f"--budget {budget}: {task} has {' and '.join(there)} alone")
+    config = configs.read(file)
     named = [f"data.corpus={json.dumps(corpus, ensure_ascii=False)}"] if corpus else []
     config = configs.override(config, [*named, *settings])
     if config.task.kind != task:

@@ -143,8 +143,14 @@ def read_methods(rows: Mapping[str, dict[str, Any]]) -> dict[str, Method]:
 
 ROWS = read_rows()
 SHARED: dict[str, dict[str, list[str]]] = ROWS.pop(BUNDLES)
+DEFAULTS: dict[str, list[str]] = ROWS.pop("defaults")
 METHODS = read_methods(ROWS)
 GROUPS = list(dict.fromkeys(group for method in METHODS.values() for group in method.groups))
+
+
+def default_methods(task: str) -> list[str]:
+    """The rows of a task where none is named."""
+    return DEFAULTS.get(task, [DEFAULT])
 
 
 def choose(names: Sequence[str]) -> list[Method]:

@@ -9,6 +9,7 @@ from bangbang.rewards.bleu import Gleu as Gleu
 from bangbang.rewards.cider_d import CiderD as CiderD
 from bangbang.rewards.document_frequency import DocumentFrequency as DocumentFrequency
 from bangbang.rewards.edit_distance import EditDistance as EditDistance
+from bangbang.rewards.exact_match import ExactMatch as ExactMatch
 from bangbang.rewards.function import FunctionReward as FunctionReward
 from bangbang.rewards.increments import Best as Best
 from bangbang.rewards.increments import adapted as adapted

@@ -169,6 +169,16 @@ class EditDistanceSettings(RewardSettings):
         return EditDistance(self.unit, texts=inputs.texts, separator=inputs.separator, several=self.several)
 
 
+@dataclass(frozen=True)
+class ExactMatchSettings(RewardSettings):
+    """1 for the whole text right, else 0: for policy gradients, and as a utility."""
+
+    def main(self, inputs: RewardInputs) -> "Reward":
+        from bangbang.rewards.exact_match import ExactMatch
+
+        return ExactMatch(several=self.several)
+
+
 KINDS: dict[str, type[RewardSettings]] = {
     "rouge-n": RougeNSettings,
     "rouge-l": RougeLSettings,
@@ -176,4 +186,5 @@ KINDS: dict[str, type[RewardSettings]] = {
     "gleu": GleuSettings,
     "cider-d": CiderDSettings,
     "edit-distance": EditDistanceSettings,
+    "exact-match": ExactMatchSettings,
 }

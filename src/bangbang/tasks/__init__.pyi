@@ -7,3 +7,4 @@ from bangbang.tasks.scores import signature as signature
 from bangbang.tasks.scores import task_of as task_of
 from bangbang.tasks.scores import title as title
 from bangbang.tasks.scores import with_errors as with_errors
+from bangbang.tasks.transduction import TransductionTask as TransductionTask

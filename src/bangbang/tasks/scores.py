@@ -26,6 +26,9 @@ TITLES = {
     "bleu": "BLEU",
     "chrf": "chrF",
     "ter": "TER",
+    "wer": "WER",
+    "per": "PER",
+    "cer": "CER",
 }
 
 Texts = Sequence[str]

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bangbang.contracts import Inputs
 from bangbang.settings import KindSettings
@@ -54,4 +54,23 @@ class Captions(TaskSettings):
         return CaptionTask(self)
 
 
-KINDS: dict[str, type[TaskSettings]] = {"headlines": Headlines, "captions": Captions}
+@dataclass(frozen=True)
+class Transduction(TaskSettings):
+    """A string from a string, such as a pronunciation from a word: judged by the share that is not exactly right."""
+
+    chosen_by: ClassVar[str] = "wer"
+
+    symbols: Literal["between-blanks", "characters"] = "between-blanks"
+    """What an output is made of: symbols with blanks between them, or characters."""
+
+    def build(self) -> "Task":
+        from bangbang.tasks.transduction import TransductionTask
+
+        return TransductionTask(self)
+
+
+KINDS: dict[str, type[TaskSettings]] = {
+    "headlines": Headlines,
+    "captions": Captions,
+    "transduction": Transduction,
+}

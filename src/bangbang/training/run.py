@@ -25,6 +25,7 @@ from bangbang.errors import InputError
 from bangbang.files import make_folder, read_json, write_whole
 from bangbang.folders import refuse_links
 from bangbang.models import Generator
+from bangbang.symbols import UNK
 from bangbang.tasks import task_of
 from bangbang.training import checkpoint, retention
 from bangbang.training.checkpoint import CheckpointState
@@ -117,9 +118,14 @@ class Run:
         return None if self.source_vocabulary is None else self.source_vocabulary.texts()
 
     def encode_sources(self, texts: list[str]) -> list[list[int]]:
-        """The token ids of source texts, cut to the model's input length."""
-        vocabulary = self.source_vocabulary or self.vocabulary
-        return [ids[: self.config.data.max_source_length] for ids in vocabulary.encode_batch(texts)]
+        """The token ids of source texts, read as the corpus was, cut to the model's input length."""
+        vocabulary, data = self.source_vocabulary or self.vocabulary, self.config.data
+        return [ids[: data.max_source_length] for ids in vocabulary.encode_batch(list(map(data.as_read, texts)))]
+
+    def unknown_in(self, texts: list[str]) -> tuple[int, int]:
+        """How many tokens of source texts the run does not know, and how many texts have such."""
+        counts = [ids.count(UNK) for ids in self.encode_sources(texts)]
+        return sum(counts), sum(count > 0 for count in counts)
 
     def corpus(self) -> Corpus:
         """The corpus the run was trained on: the prepared one where it still is, or prepared again.
@@ -188,6 +194,10 @@ class Run:
     def checkpoint(self, which: str = "best") -> Path:
         """The folder of a whole checkpoint: `best`, `last`, or a step number."""
         return self.choose(which)[0]
+
+    def checkpoint_name(self, which: str = "best") -> str:
+        """As people are told it."""
+        return self.checkpoint(which).name
 
     def choose(self, which: str) -> tuple[Path, CheckpointState]:
         newest = retention.newest_whole(self.checkpoints)
