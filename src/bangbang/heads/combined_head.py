@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Head, Offsets, Scored
+from bangbang.errors import InputError
 from bangbang.heads.output_layer import chunk_rows
 from bangbang.heads.sampling import add_offsets, invert
 
@@ -61,8 +62,10 @@ class CombinedHead:
         parts = [look_up(log_p, tokens[rows]) for rows, log_p in self.chunks(features)]
         return torch.cat(parts) if parts else features.new_empty(tokens.shape)
 
-    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
-        """Σ_k c_k · log p(token_k) for each position [N]; slots of weight 0 count nothing."""
+    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None, smoothing: float = 0.0) -> Scored:
+        """Σ_k c_k · log p(token_k) for each position [N]; slots of weight 0 count nothing. It is never smoothed."""
+        if smoothing:
+            raise InputError("an ensemble is not trained: smoothed targets are for one model")
         each = tokens.view(len(tokens), -1)
         found = self.candidate_logits(features, each)
         c = torch.ones_like(found) if weights is None else weights.view(len(tokens), -1).to(found.dtype)
