@@ -18,16 +18,36 @@ from torch.nn import functional as F
 from bangbang import registry
 from bangbang.contracts import Batch, InputSizes
 from bangbang.models import Generator
-from bangbang.rewards import Dup, Eos, RougeN, Sum, dense
+from bangbang.rewards import Dup, EditDistance, Eos, References, RougeN, Sum, dense
+from bangbang.rewards.state import State
+from bangbang.rewards.sums import SumState
 from bangbang.symbols import BOS, EOS, PAD
 from bangbang.training.learner import Learner
 from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm
 from bangbang.training.settings import OptimizerSettings
 
-REWARD = Sum(RougeN(3), Dup(), Eos())
+
+class UnequalState(SumState):
+    def loss_weight(self) -> Tensor:
+        weights, main = super().loss_weight(), self.parts[0]
+        assert isinstance(main, State)
+        return weights + main.t * torch.arange(len(weights), device=weights.device) / 1e5
+
+
+class Unequal(Sum):
+    """A sum whose rewards differ from row to row, and so do their growths: an untrained model's are mostly 0."""
+
+    def begin(self, references: References) -> UnequalState:
+        state = super().begin(references)
+        return UnequalState(state.parts, state.weights)
+
+
+REWARD = Unequal(RougeN(3), Dup(), Eos())
+COMPLETING = Unequal(EditDistance(), Dup(), Eos())
+FINISHING = ("rloo", "scst", "mrt")  # they begin with trained weights
 IMAGE_FEATURES = 1280
 LARGE = 10_000.0  # the paper's W
-Method = Literal["mle", "bbspg", "naive", "pg"]
+Method = Literal["mle", "bbspg", "naive", "pg", "rloo", "scst", "mrt", "ocd"]
 
 
 class Contender:
@@ -37,15 +57,20 @@ class Contender:
         self.name, self.arguments, self.settings = name, arguments, OptimizerSettings(learning_rate=1e-12)
         torch.manual_seed(arguments.seed)
         self.model = build_model(arguments)
-        if arguments.lengths == "settled":
+        self.lengths = arguments.lengths or ("settled" if name in FINISHING else "cold")
+        if self.lengths == "settled":
             with torch.no_grad():
                 # `</s>` as likely as in a model that knows how long headlines are
                 self.model.head.bias[EOS] += math.log(arguments.vocab / arguments.mean_length)
         self.optimizer = build_optimizer(self.model.parameters(), self.settings)
         self.batch = random_batch(arguments)
-        kind: Literal["mle", "bbspg", "pg"] = "bbspg" if name == "naive" else name
-        objective = chosen("objectives", kind, p_drop=arguments.p_drop, ends=arguments.ends)
-        self.learner = Learner(self.model, objective.build(lambda: REWARD, arguments.max_length)).train()
+        kind = "bbspg" if name == "naive" else name
+        given = {"p_drop": arguments.p_drop, "ends": arguments.ends, "samples": arguments.samples}
+        if name == "naive" or arguments.samples is None:
+            del given["samples"]
+        objective = chosen("objectives", kind, **given)
+        reward, self.sequences = COMPLETING if name == "ocd" else REWARD, objective.sequences
+        self.learner = Learner(self.model, objective.build(lambda: reward, arguments.max_length)).train()
         self.number = 0
         self.positions: list[int] = []
 

@@ -167,10 +167,10 @@ def disturb(config: Path, run: Path, aim: str, chance: random.Random) -> str:
 
 def end_of(run: Path) -> dict[str, bytes]:
     """Weights and optimiser state of the last checkpoint, and its name; all of metrics.jsonl but times."""
-    from bangbang.training import checkpoint, retention
+    from bangbang.training import retention
 
     last = retention.listed(run / "checkpoints")[-1]
-    files = {f"{last.name}/{name}": (last / name).read_bytes() for name in (checkpoint.MODEL, checkpoint.OPTIMIZER)}
+    files = {f"{last.name}/{path.name}": path.read_bytes() for path in last.glob("*.safetensors")}
     records = [json.loads(line) for line in (run / "metrics.jsonl").open()]
     lines = [{key: value for key, value in record.items() if key not in TIMES} for record in records]
     return {**files, "metrics.jsonl": json.dumps(lines).encode()}

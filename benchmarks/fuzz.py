@@ -75,6 +75,7 @@ class Ground:
             build_optimizer(weights.parameters(), OptimizerSettings()),
             Progress(3),
             self.run.origin,
+            average=weights.state_dict(),
         )
         self.metrics = self.run.folder / "metrics.jsonl"
         numbers = dict.fromkeys(("loss", "seconds", "examples_per_second", "rouge-1", "rouge-2", "rouge-l"), 0.5)
@@ -92,6 +93,7 @@ class Ground:
             "pieces": (self.folder / "pieces.json", (damaged, absurd_json), self.read_pieces),
             "state": (self.checkpoint / checkpoint.STATE, (damaged, absurd_json), self.read_run),
             "weights": (self.checkpoint / checkpoint.MODEL, (damaged, safetensors), self.read_weights),
+            "raw": (self.checkpoint / checkpoint.RAW, (damaged, safetensors), self.read_weights),
             "optimizer": (self.checkpoint / checkpoint.OPTIMIZER, (damaged, safetensors), self.read_weights),
             "facts": (run / "corpus.json", (damaged, absurd_json), self.read_facts),
             "manifest": (self.corpus.folder / "corpus.json", (damaged, absurd_json), self.read_corpus),
@@ -138,6 +140,7 @@ class Ground:
         state["sha256"] = {name: checkpoint.checksum(self.checkpoint / name) for name in state["sha256"]}
         path.write_text(json.dumps(state))
         model = self.run.load_model("last")
+        checkpoint.load_model(self.checkpoint, model, checkpoint.RAW)
         checkpoint.load_optimizer(self.checkpoint, model, build_optimizer(model.parameters(), OptimizerSettings()))
         retention.newest_whole(self.run.checkpoints)
 

@@ -73,6 +73,7 @@ REPLACEMENTS: dict[str, Replacement] = {
 }
 VERBS = {
     "evaluate": ["evaluate", "{run}", "--limit", "2"],
+    "tune": ["tune", "{run}", "--limit", "2", "--beams", "1", "--mbr", "2", "--temperatures", "1"],
     "generate": ["generate", "{run}"],
     "explain": ["explain", "{run}"],
     "report": ["report", "{run}", "--out", "{out}/report"],

@@ -120,6 +120,8 @@ def test_a_full_disk_is_one_line_and_exit_code_2(words: str) -> None:
         (["evaluate", "RUN", "--limit", "-5"], "--limit: must be at least 0"),
         (["evaluate", "RUN", "--samples", "-1"], "--samples: must be at least 0"),
         (["evaluate", "RUN", "--seed", "-1"], "--seed: must be at least 0"),
+        (["evaluate", "RUN", "--mbr", "9" * 11], "decoding.mbr_samples must be at least 1 and at most 4,096"),
+        (["tune", "RUN", "--limit", "-1"], "--limit: must be at least 0"),
         (["explain", "RUN", "--seed", "9" * 30], "--seed: must be at least 0 and at most"),
         (["explain", "RUN", "--example", "-1"], "--example: must be at least 0"),
         (["explain", "RUN", "--targets", "--samples", "9" * 15], "samples needs at least"),
@@ -157,13 +159,13 @@ def test_a_beam_beyond_memory_is_one_line(
     assert "a beam of 10,000 for 20 lines needs" in one_line(capsys.readouterr().err.encode())
 
 
-@pytest.mark.parametrize("kind", ["raml", "pg", "spg", "bbspg"])
+@pytest.mark.parametrize("kind", ["raml", "pg", "spg", "bbspg", "rloo"])
 def test_more_samples_than_memory_are_one_line(
     tiny_config: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = ["--set", f"objective.kind={kind}", "--set", "objective.samples=1000000000000"]
     assert main(["train", str(tiny_config), "--out", str(tmp_path / "run"), *settings]) == 2
-    assert "objective.samples = 1,000,000,000,000 for 16 examples a step needs" in one_line(
+    assert "a step of 1,000,000,000,000 sequences for each of 16 examples needs" in one_line(
         capsys.readouterr().err.encode()
     )
 

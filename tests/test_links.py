@@ -104,6 +104,7 @@ VERBS = {
     "explain": ["explain", "theirs"],
     "compare": ["compare", "theirs", "theirs"],
     "report": ["report", "theirs"],
+    "tune": ["tune", "theirs", "--beams", "1", "--mbr"],
     "train": ["train", "theirs/config.toml", "--out", "mine"],
     "resume": ["train", "--resume", "--out", "theirs"],
     "data": ["data", "theirs/config.toml"],
@@ -124,12 +125,12 @@ def test_a_strangers_links_lead_nowhere(
     before, theirs = content(outside), content(stranger)
     assert main(VERBS[verb]) in (0, 2)
     assert content(outside) == before
-    if verb in ("evaluate", "explain", "compare", "report"):
+    if verb in ("evaluate", "explain", "compare", "report", "tune"):
         assert "--cache FOLDER" in capsys.readouterr().err
         assert content(stranger) == theirs
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "explain", "compare", "report"])
+@pytest.mark.parametrize("verb", ["evaluate", "explain", "compare", "report", "tune"])
 def test_a_run_that_is_read_makes_nothing_by_its_own_word(
     tiny_run: Path, tiny_corpus: Path, work: Path, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,7 +148,8 @@ def test_a_run_that_is_read_makes_nothing_by_its_own_word(
     assert main([*VERBS[verb], "--cache", "mine"]) == 0
     made = set(content(work)) - set(before)
     assert {name.split("/")[0] for name in made} <= {"mine", "report", "theirs"}
-    assert {name for name in made if name.startswith("theirs")} == ({"theirs/test.json"} if verb == "report" else set())
+    kept = {"report": {"theirs/test.json"}, "tune": {"theirs/tuned.json"}}.get(verb, set())
+    assert {name for name in made if name.startswith("theirs")} == kept
     # the default is a folder of the user's, which no run chooses
     (run / "config.toml").write_text(text.replace(own, f'cache = "{Files.cache}"'))
     (run / "test.json").unlink(missing_ok=True)

@@ -64,7 +64,7 @@ def test_explain(nasty_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_report(nasty_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "[" / "a]"
     text = shown(capsys, "report", nasty_run, "--label", NASTY, "--title", f"{NASTY} title", "--out", out)
-    assert text.count(NASTY) >= 4 and f"{NASTY} title: 20 test examples" in text and str(out) in text
+    assert text.count(NASTY) == 11 and f"{NASTY} title: 20 test examples" in text and str(out) in text
 
 
 def test_reproduce(tiny_corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

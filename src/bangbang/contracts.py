@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from bangbang.metrics.metric import Metric
+    from bangbang.translation import Translation
 
 
 class Batch(NamedTuple):
@@ -105,8 +106,12 @@ class Head(Protocol):
         """V, the special tokens included."""
         ...
 
-    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
-        """Σ_k c_k · log p(token_k) of each position, for tokens [N], or [N, K] with `<pad>` in unused slots."""
+    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None, smoothing: float = 0.0) -> Scored:
+        """Σ_k c_k · log p(token_k) of each position, for tokens [N], or [N, K] with `<pad>` in unused slots.
+
+        With a `smoothing` ε, log p(token_k) gives way to (1 - ε) · log p(token_k) + ε · the mean log p of all tokens
+        that can be generated.
+        """
         ...
 
     def score_sets(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
@@ -158,10 +163,16 @@ class DecoderState(Protocol):
 State = TypeVar("State", bound=DecoderState)
 
 
+class FeatureRows(Protocol):
+    """Features [R, D], of which some rows are asked for: a tensor, or what computes them only then."""
+
+    def __getitem__(self, rows: Tensor, /) -> Tensor: ...
+
+
 class Rollout(Protocol):
     """A decoder that goes step by step over tokens chosen on the way, and is trained on the steps it took."""
 
-    def step(self, tokens: Tensor) -> Tensor:
+    def step(self, tokens: Tensor) -> FeatureRows:
         """Reads one token of each row [R]; the features [R, D] from which the head scores the next one."""
         ...
 
@@ -232,6 +243,23 @@ class Decoder(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadingDecoder(Decoder, Protocol):
+    """A decoder that need not sample step by step."""
+
+    def jumps(self) -> Rollout:
+        """A rollout that reads several tokens at once where nobody asks for the features between them."""
+        ...
+
+    def read(self, tokens: Tensor) -> Tensor:
+        """The features of `unroll`, without a graph and without dropout, as sampling sees them."""
+        ...
+
+    def select(self, rows: Tensor) -> ReadingDecoder:
+        """Some of the inputs, in that order."""
+        ...
+
+
 class InputSizes(NamedTuple):
     """What a model's settings are built with."""
 
@@ -241,6 +269,10 @@ class InputSizes(NamedTuple):
     """Tokens of the input, where the sources are texts with a vocabulary of their own; None if it is the output's."""
     features: int | None
     """Numbers that an image is given by, where the sources are images."""
+    translation: Translation | None = None
+    """How the output's ids are those of a tokenizer that was made elsewhere, where it was."""
+    specials: tuple[int, ...] = ()
+    """The ids, in that tokenizer, of its tokens that are no text."""
 
 
 # rewards
@@ -321,6 +353,18 @@ class RewardState(PlainState, Protocol):
         return Bounds().share(self.main_value())
 
 
+@runtime_checkable
+class CompletionState(Protocol):
+    """A state of a reward that knows how its prefixes can end best."""
+
+    def completions(self) -> Tensor:
+        """The tokens that begin a completion of the highest final R [B, K]: different ones, then `<pad>`.
+
+        Where every token does, `<unk>` stands for those that are not listed. A finished row has none.
+        """
+        ...
+
+
 class Reward(Protocol):
     """A reward R(z | y) that can be taken token by token."""
 
@@ -371,6 +415,10 @@ class Proposal(NamedTuple):
     """What the sum of the losses is divided by; None means the number of positions."""
     sets: bool = False
     """Whether the targets [N, K] of a position are a set, whose probability is raised, with one weight [N] each."""
+    temperature: float = 1.0
+    """T of the distribution softmax(logits / T) that is trained."""
+    smoothing: float = 0.0
+    """ε, the share of each weight that goes evenly to all tokens that can be generated; not of sets."""
 
 
 class Objective(Protocol):

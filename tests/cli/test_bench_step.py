@@ -1,5 +1,6 @@
 """`bangbang bench step` and `train-step`: every number is there, and the count of operations is the products' own."""
 
+import argparse
 import json
 from typing import Any
 
@@ -8,12 +9,15 @@ import torch
 
 from bangbang.cli.main import main
 from bangbang.products import LARGE, affine, onednn_linear
+from benchmarks import step
+from benchmarks.contenders import Contender
 from benchmarks.matrix_products import record
 
 SMALL = ["--vocab", "60", "--dim", "8", "--batch", "4", "--max-length", "6", "--mean-length", "4", "--repeats", "1"]
 KEYS = {
     "seconds_per_step", "positions", "seconds_per_position", "ratio_per_position", "ratio_per_step",
-    "extra_memory_mb", "bound_share", "gflop",
+    "extra_memory_mb", "bound_share", "gflop", "sequences", "ratio_per_sequence",
+    "lengths",
 }  # fmt: skip
 
 
@@ -31,6 +35,27 @@ def test_every_method_has_every_number(model: str, capsys: pytest.CaptureFixture
         assert result[method]["positions"] > 0 and result[method]["bound_share"] > 0
     needed = [result[method]["gflop"] / result[method]["positions"] for method in ("naive", "bbspg")]
     assert needed[0] == pytest.approx(needed[1])
+
+
+def test_methods_with_several_samples_are_measured_by_the_sequence(capsys: pytest.CaptureFixture[str]) -> None:
+    methods = ("mle", "rloo", "scst", "mrt", "ocd")
+    result = measured(capsys, "step", *SMALL, "--methods", *methods, "--samples", "3", "--no-memory")
+    lengths = {method: result[method]["lengths"] for method in methods}
+    assert lengths == {"mle": "cold", "rloo": "settled", "scst": "settled", "mrt": "settled", "ocd": "cold"}
+    assert [result[method]["sequences"] for method in methods] == [1, 3, 3, 5, 3]
+    for method in methods:
+        row = result[method]
+        assert set(row) == KEYS and row["ratio_per_sequence"] == pytest.approx(row["ratio_per_step"] / row["sequences"])
+    assert result["rloo"]["positions"] > 4 * 3, "three samples of each of four examples"
+
+
+@pytest.mark.parametrize("lengths", ["cold", "settled"])
+def test_no_sample_is_left_out_of_the_loss(lengths: str) -> None:
+    parser = argparse.ArgumentParser()
+    step.add_arguments(parser)
+    contender = Contender("rloo", parser.parse_args([*SMALL, "--samples", "4", "--lengths", lengths]))
+    losses, _, diagnostics = contender.learner(contender.batch, 0, torch.Generator().manual_seed(0))
+    assert len(losses) > 0.9 * diagnostics.sample_tokens and diagnostics.equal == 0
 
 
 def test_samples_of_a_model_that_knows_how_long_headlines_are_end_sooner(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,21 @@ def test_a_report_on_one_run(tiny_run: Path, tmp_path: Path, capsys: pytest.Capt
     assert record["commands"][0] == f"bangbang train {tiny_run}/config.toml --out {tiny_run}"
 
 
+def test_decoders_side_by_side(tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["report", str(tiny_run), "--decoders", "greedy", "beam", "--out", str(tmp_path)]
+    assert main([*command, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    main(["evaluate", str(tiny_run), "--side-by-side", "--json"])
+    evaluated = json.loads(capsys.readouterr().out)["scores"]
+    for side in record["rows"][0]["decoded"].values():
+        assert side["scores"]["rouge-l"]["value"] == pytest.approx(evaluated[side["decoding"]]["rouge-l"]["value"])
+    assert record["answer"][0].startswith("MLE reaches ")
+    assert "--decoders greedy beam" in record["commands"][-1]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("MLE reaches ") and "beam 4 +DUP" in text
+
+
 def test_a_report_on_captions(shapes_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(shapes_run), "--out", str(tmp_path), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -68,7 +83,10 @@ def test_a_report_on_captions(shapes_run: Path, tmp_path: Path, capsys: pytest.C
     assert record["scores"] == ["cider-d", "coco-rouge-l", "bleu-4", "rouge-l"]
     main(["evaluate", str(shapes_run), "--json"])
     evaluated = json.loads(capsys.readouterr().out)["scores"]["greedy +DUP"]
+    assert record["other"] == "chrf"
     for name, score in record["rows"][0]["with_dup"]["scores"].items():
+        if name == "chrf":
+            continue
         assert score["value"] == pytest.approx(evaluated[name]["value"])
         assert score["standard_error"] == pytest.approx(evaluated[name]["standard_error"])
 
@@ -79,6 +97,7 @@ def test_a_report_on_captions(shapes_run: Path, tmp_path: Path, capsys: pytest.C
         (["nowhere"], "not a run"),
         (["{run}", "--label", "a", "b"], "--label names 2 rows, but there are 1 runs"),
         (["{run}", "{run}"], "with seed 1"),
+        (["{run}", "--decoders", "magic"], "--decoders magic: unknown"),
         (["{run}", "--out", "{run}/config.toml"], "cannot be written"),
     ],
 )

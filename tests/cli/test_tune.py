@@ -44,6 +44,14 @@ def test_each_way_has_the_scores_of_its_own_outputs(own_run: Path, capsys: pytes
     assert scores == sorted(scores, reverse=True) and record["chosen"] == record["tried"][0]["name"]
 
 
+def test_of_some_scores_the_lowest_is_best(own_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = configs.override(Run.open(own_run).config, ['task.metrics=["ter"]'])
+    (own_run / "config.toml").write_text(configs.dumps(config))
+    record = tuned(own_run, "--metric", "ter", "--utility", "ter", "--temperatures", "3", capsys=capsys)
+    scores = [trial["scores"]["ter"] for trial in record["tried"]]
+    assert scores == sorted(scores) and scores[0] < scores[-1]
+
+
 def test_the_best_becomes_the_runs_own(own_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (own_run / "config.toml").read_text()
     record = tuned(own_run, "--beams", "--temperatures", "0.5", capsys=capsys)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bangbang.decoding import Contest, Hypothesis, RewardUtility, generate, utility
+from bangbang.decoding import Contest, Hypothesis, RewardUtility, generate, sampling, utility
 from bangbang.decoding.minimum_risk import Pool
 from bangbang.decoding.sampling import draw_lines
 from bangbang.decoding.settings import DecodingSettings
@@ -156,6 +156,14 @@ def test_fewer_draws_are_the_first_of_many(model: TableModel) -> None:
     state = model.encode(torch.tensor([[0], [3]]), torch.ones(2))
     many = draw_lines(model, state, [4, 9], MBR, LENGTH, 8, seed=2)
     assert draw_lines(model, state, [4, 9], MBR, LENGTH, 5, seed=2) == [line[:5] for line in many]
+
+
+def test_the_number_of_rows_drawn_together_changes_nothing(model: TableModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = model.encode(torch.tensor([[0], [3], [1]]), torch.ones(3))
+    together = draw_lines(model, state, [4, 9, 2], MBR, LENGTH, 5, seed=2)
+    for rows in (1, 4):
+        monkeypatch.setattr(sampling, "rows_together", lambda vocabulary, rows=rows: rows)
+        assert draw_lines(model, state, [4, 9, 2], MBR, LENGTH, 5, seed=2) == together
 
 
 def test_a_text_that_the_others_resemble_beats_the_likeliest() -> None:

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from bangbang.contracts import Batch
 from bangbang.objectives import Rules, Sampling, draw, rloo, sampler, spg, token_losses
-from bangbang.objectives.leave_one_out import less_others, to_go
+from bangbang.objectives.base import TemperedDecoder
+from bangbang.objectives.leave_one_out import LeaveOneOut, less_others, to_go
 from bangbang.objectives.settings import Rloo
 from bangbang.rewards import Dup, Eos, FunctionReward, RougeN, Sum, repeat
 from bangbang.symbols import PAD
@@ -150,3 +152,44 @@ def test_equal_values_are_exactly_zero_and_advantages_sum_to_zero(
 
 def test_its_name() -> None:
     assert Rloo().label == "RLOO" and Rloo().is_rewarded and not Rloo().is_the_papers
+
+
+class Tempered(PrefixModel):
+    """The same model with p ∝ exp(logits / T), in the sums alone."""
+
+    def log_p(self, prefix: Tokens) -> Tensor:
+        return (super().log_p(prefix) / HEAT).log_softmax(0)
+
+
+HEAT = 2.0  # above 1: all prefixes are visited, and the spread of what is drawn can be trusted
+
+
+@pytest.mark.parametrize("credit", ["sequence", "token"])
+def test_at_a_temperature_the_gradient_is_that_of_the_tempered_policy(credit: Credit) -> None:
+    model = Tempered()
+    exact = policy_gradient(model)
+    assert (exact - policy_gradient(PrefixModel())).norm() > 0.3 * exact.norm()
+
+    def estimate_at(seed: int) -> Tensor:
+        noise, decoder = torch.Generator().manual_seed(seed), TemperedDecoder(model.decoder(100), HEAT)
+        proposal = rloo(decoder, REWARD, references(Y, 100), TIME, 4, credit, noise)._replace(temperature=HEAT)
+        return gradient(token_losses(model.head, proposal).sum() / 400, model)
+
+    drawn = torch.stack([estimate_at(seed) for seed in range(25)])
+    bound = STANDARD_ERRORS * drawn.std(0) / math.sqrt(len(drawn)) + 1e-7
+    assert ((drawn.mean(0) - exact).abs() <= bound).all()
+    assert bound.norm() < 0.6 * exact.norm()
+
+
+def test_the_setting_reaches_samples_and_loss() -> None:
+    """At a very low temperature nearly every sample is the greedy output, and teaches nothing."""
+    model, _ = model_and_decoder()
+    source, lengths = torch.randint(4, 12, REFERENCES.shape), (REFERENCES != PAD).sum(1)
+    batch = Batch(source, lengths, REFERENCES, lengths, REFERENCES.unsqueeze(1))
+    proposals = {
+        heat: LeaveOneOut(Rloo(temperature=heat), FunctionReward(uneven), 6).propose(model, batch, 0, generator())
+        for heat in (1.0, 0.01)
+    }
+    assert [proposal.temperature for proposal in proposals.values()] == [1.0, 0.01]
+    equal = {heat: proposal.diagnostics.equal for heat, proposal in proposals.items()}
+    assert equal == {1.0: 0, 0.01: 3}

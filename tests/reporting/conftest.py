@@ -66,4 +66,4 @@ def reported(labelled_runs: list[LabelledRun]) -> tuple[Results, Path]:
     """The results, and the folder that has them and the page."""
     out = labelled_runs[0].folder.parent / "report"
     commands = ["bangbang train small.toml --out <run>", "bangbang report run-*"]
-    return report(labelled_runs, out, title="Small <runs>", commands=commands), out
+    return report(labelled_runs, out, title="Small <runs>", commands=commands, decoders=("greedy", "beam")), out

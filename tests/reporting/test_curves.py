@@ -3,7 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from bangbang.reporting.curves import curves, mean_curve
+from bangbang.reporting.curves import curves, mean_curve, stage_starts
+from bangbang.reporting.history import Before
 from bangbang.reporting.results import Point, Results, StageStart
 
 Reported = tuple[Results, Path]
@@ -15,7 +16,8 @@ def test_every_row_is_named_and_the_same_results_give_the_same_file(reported: Re
     assert drawing == curves(results)
     for row in results.rows:
         assert row.label in drawing
-    assert "validation ROUGE-L" in drawing and "training steps" in drawing
+    for axis in ("validation ROUGE-L", "training steps", "minutes of training", "test ROUGE-L"):
+        assert axis in drawing
 
 
 def test_seeds_are_averaged_where_all_validated(reported: Reported) -> None:
@@ -37,4 +39,18 @@ def test_a_name_is_drawn_as_it_is_written(reported: Reported) -> None:
         runs = [replace(run, stages=stages) for run in row.runs]
         drawing = curves(replace(results, rows=[replace(row, label=name, runs=runs)]))
         shown = name.replace("\ud800", "?")
-        assert drawing.encode() and drawing.count(shown) >= 4  # a legend and a stage in each panel
+        assert drawing.encode() and drawing.count(shown) >= 7  # a legend in each panel, and a stage but on the test
+
+
+def test_what_a_row_started_from_comes_before_it(reported: Reported) -> None:
+    row = reported[0].rows[0]
+    points = [Point(10, 60.0, {"rouge-l": 1.0}), Point(20, 120.0, {"rouge-l": 2.0})]
+    stages = [StageStart(0, 0.0, "MLE"), StageStart(15, 90.0, "PG")]
+    runs = [
+        replace(row.runs[0], validations=points, stages=stages, before=before) for before in (Before(100, 60.0), None)
+    ]
+    assert mean_curve(replace(row, runs=runs[:1]), "rouge-l") == ([110, 120], [1.0, 2.0])
+    assert mean_curve(replace(row, runs=runs[:1]), "rouge-l", by_time=True) == ([2.0, 3.0], [1.0, 2.0])
+    assert mean_curve(replace(row, runs=runs[1:]), "rouge-l", by_time=True) == ([1.0, 2.0], [1.0, 2.0])
+    assert stage_starts([replace(row, runs=runs[:1])]) == {115: "PG"}
+    assert stage_starts([replace(row, runs=runs[:1])], by_time=True) == {2.5: "PG"}

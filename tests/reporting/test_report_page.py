@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +51,31 @@ def test_long_curves_are_thinned_alike(reported: Reported, monkeypatch: pytest.M
         for row in page.thinned(reported[0]).rows
     }
     assert steps["MLE"] == [[12, 24, 36]] and steps["SPG 0.2"] == [[12], [12]]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_its_scripts_run_to_the_end(reported: Reported) -> None:
+    """Every button and mark included, without a browser; tables and lists have what the results have."""
+    results, out = reported
+    words = ["node", str(Path(__file__).with_name("page_stub.js")), str(out / "report.html")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["title"].replace("\u2011", "-") == results.answer[0]
+    parts, rows = found["parts"], len(results.rows)
+    assert [len(parts[name]) for name in ("table", "decoders", "reading", "training")] == [rows + 1] * 4
+    assert parts["decoders"][0][1:3] == ["greedy +DUP", "beam 4 +DUP"]
+    for row, shown in zip(results.rows, parts["reading"][1:], strict=True):
+        reading = row.with_dup.reading
+        assert shown[1] == f"{row.with_dup.scores['chrf'].value:.2f} ±{row.with_dup.scores['chrf'].standard_error:.2f}"
+        assert shown[3:] == [
+            f"{row.with_dup.words:.1f}",
+            *(f"{100 * each:.1f}%" for each in (reading.doubled, reading.repeating, reading.cut)),
+            "–",
+        ]
+    assert len(parts["outputs"]) == 20 * rows
+    assert [label for label, _ in parts["outputs"][:rows]] == [row.label for row in results.rows]
+    assert parts["outputs"][0][1].strip() == results.samples[0].outputs["MLE"]
 
 
 @needs_chromium

@@ -128,8 +128,9 @@ def test_the_table_fits_its_terminal(reported: Reported, width: int) -> None:
     lines = captured.get().splitlines()
     assert max(map(len, lines)) <= width
     assert "…" not in captured.get()
-    named = [line for line in lines if line.startswith("SPG 0.6 ") and "wins" not in line]
-    assert len(named) == 3 + 3  # the tables, and three examples
+    assert sum(line.startswith(" SPG 0.6 ") for line in lines) == 4  # the tables
+    assert sum(line.startswith("SPG 0.6  ") for line in lines) == 3  # examples
+    assert lines[0].startswith(reported[0].answer[0][:20])
 
 
 def test_the_table_gives_p_at_its_floor_as_a_bound(reported: Reported) -> None:

@@ -71,7 +71,7 @@ def test_other_stages_are_told_apart(staged: Reported, small_config: Path, tmp_p
 def test_the_picture_has_a_line_where_a_stage_begins(staged: Reported) -> None:
     results = staged[0]
     assert stage_starts(results.rows) == {5: "PG"}
-    assert len(re.findall(r">\s*PG\s*</text>", curves(results))) == 2  # once a panel
+    assert len(re.findall(r">\s*PG\s*</text>", curves(results))) == 3  # once a panel of validation scores
     assert not re.findall(r">\s*PG\s*</text>", curves(replace(results, rows=results.rows[:1])))
 
 
@@ -98,16 +98,18 @@ def stage(step: int, minutes: float, label: str) -> dict[str, Any]:
 def test_the_page_finds_the_same_marks() -> None:
     """By steps those of all rows; by time the mean of the runs that came so far."""
     first, second, third = stage(0, 0, "MLE"), stage(5, 2, "PG"), stage(9, 6, "SPG")
+    warm = {"steps": 10, "seconds": 60}
     one = {"runs": [{"stages": [first, second, third]}, {"stages": [first, stage(5, 4, "PG")]}]}
+    three = {"runs": [{"stages": [first, stage(5, 1, "GOLD")], "before": warm}]}
     two = {"runs": [{"stages": [first, stage(5, 3, "RAML")]}]}
     scripts = {script.name: script.read_text("utf-8") for script in OWN_SCRIPTS}
     mean = next(line for line in scripts["looks.js"].splitlines() if line.startswith("const meanOf"))
-    rows, found = json.dumps([one, two, {"runs": [{"stages": []}]}]), {}
+    rows, found = json.dumps([one, two, three, {"runs": [{"stages": []}]}]), {}
     for axis in ("step", "minutes"):
         call = f"{mean}\n{scripts['curves.js']}\nstageStarts({rows}, '{axis}')"
         shown = subprocess.run(["node", "-p", f"{call}.join('; ')"], capture_output=True, text=True, check=True)
         found[axis] = shown.stdout.strip()
-    assert found == {"step": "5,PG, RAML; 9,SPG", "minutes": "3,PG, RAML; 6,SPG"}
+    assert found == {"step": "5,PG, RAML; 9,SPG; 15,GOLD", "minutes": "3,PG, RAML; 6,SPG; 2,GOLD"}
 
 
 @needs_chromium

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from bangbang.reporting import Results
-from bangbang.reporting.results import Difference, Row, Side
+from bangbang.reporting.history import Before
+from bangbang.reporting.results import Best, Difference, Row, Side
 from bangbang.reporting.rows import best_decoder
-from bangbang.reporting.verdict import picks, verdict
+from bangbang.reporting.verdict import contestants, picks, verdict
 
 Reported = tuple[Results, Path]
 
@@ -16,7 +17,7 @@ Reported = tuple[Results, Path]
 def with_scores(
     results: Results, values: dict[str, float], p: float, validation: dict[str, float] | None = None
 ) -> Results:
-    """Rows of these scores, in validation the same or others, with every difference of this p."""
+    """Rows of these scores, in validation the same or others, greedily, with every difference of this p."""
 
     def side(label: str, side: Side) -> Side:
         value = values[label]
@@ -34,7 +35,7 @@ def with_scores(
         found = side(row.label, row.with_dup)
         return replace(row, with_dup=found, decoded={"greedy": found}, runs=runs)
 
-    return replace(results, rows=[row_of(row) for row in results.rows if row.label in values])
+    return replace(results, decoders=["greedy"], rows=[row_of(row) for row in results.rows if row.label in values])
 
 
 def test_a_row_that_kept_the_winners_weights_is_no_rival(reported: Reported) -> None:
@@ -133,3 +134,62 @@ def test_validation_picks_a_decoder_and_a_row_by_the_direction_of_the_score(repo
     results = with_scores(reported[0], values, 0.2)
     assert picks(results)["SPG"].label == "SPG 0.6"
     assert picks(replace(results, less=["rouge-l"]))["SPG"].label == "SPG 0.2"
+
+
+def with_best(results: Results, label: str, value: float, p: float) -> Results:
+    """The same by two decoders, of which beams are the best of every row; a difference of this value and p to MLE."""
+
+    def row_of(row: Row) -> Row:
+        found = {"MLE": {"rouge-l": Difference(value, 0.2, value - 1, value + 1, p, p)}}
+        beam = replace(row.with_dup, decoding="beam 9", scores={"rouge-l": row.with_dup.scores["rouge-l"]})
+        against = found if row.label == label else {}
+        return replace(row, best=Best("beam", against), decoded={"greedy": row.with_dup, "beam": beam})
+
+    return replace(results, decoders=["greedy", "beam"], rows=list(map(row_of, results.rows)))
+
+
+@pytest.mark.parametrize(("value", "p", "verb"), [(1.25, 0.001, "wins"), (1.25, 0.2, "leads"), (-1.25, 0.001, "leads")])
+def test_a_gain_that_a_better_decoder_gives_the_baseline_is_no_victory(
+    reported: Reported, value: float, p: float, verb: str
+) -> None:
+    values = {"MLE": 30.0, "RAML": 31.0, "SPG 0.2": 32.5}
+    told = verdict(with_best(with_scores(reported[0], values, 0.001), "SPG 0.2", value, p))
+    sign = "+" if value > 0 else "−"
+    assert told.headline.startswith(f"SPG 0.2 {verb}")
+    assert told.headline.endswith(f"+1.50 over RAML, {sign}1.25 over MLE where each has its best decoder")
+    text = " ".join(told.sentences)
+    assert f"SPG 0.2 has 32.50 by beam 9 and MLE has 30.00 by beam 9: {sign}1.25, with 95% confidence" in text
+    assert ("over MLE, each by its best decoder" in told.figures[3][1]) and told.figures[3][0] == f"{sign}1.25"
+
+
+def test_seeds_steps_and_minutes_are_told(reported: Reported) -> None:
+    results = with_scores(replace(reported[0], baselines=["MLE"]), {"MLE": 30.0, "SPG 0.2": 32.5}, 0.001)
+    mle, spg = results.rows
+    runs = [replace(mle.runs[0], seed=seed, scores={"rouge-l": value}) for seed, value in ((1, 30.0), (2, 33.0))]
+    ours = [
+        replace(spg.runs[0], seed=seed, scores={"rouge-l": value}, steps=200, seconds=120.0, before=Before(100, 60.0))
+        for seed, value in ((1, 32.0), (2, 32.5), (3, 9.0))
+    ]
+    rows = [replace(mle, runs=runs), replace(spg, runs=ours)]
+    text = " ".join(verdict(replace(results, rows=rows)).sentences)
+    assert "Seed by seed it is ahead of MLE in 1 of 2: +2.00, −0.50." in text
+    assert "SPG 0.2 took 300 steps and 3.0 minutes; MLE took 36 steps" in text
+    gone = [replace(run, before=None) for run in ours]
+    text = " ".join(verdict(replace(results, rows=[rows[0], replace(spg, runs=gone)])).sentences)
+    assert "SPG 0.2 took 200 steps and 2.0 minutes and what it started from, which is gone;" in text
+
+
+def test_of_every_family_one_row_may_win(reported: Reported) -> None:
+    """That which validation picks; baselines stand for themselves."""
+    values = {"MLE": 30.0, "RAML": 31.0, "SPG 0.2": 35.0, "SPG 0.6": 33.0, "SPG 0.2 + Length": 34.0}
+    results = with_scores(reported[0], values, 0.001, validation={**values, "SPG 0.2": 1.0, "SPG 0.6": 2.0})
+    families = {"SPG 0.2": "PG", "SPG 0.6": "PG", "MLE": "PG"}
+    rows = [replace(row, family=families.get(row.label, row.family)) for row in results.rows]
+    results = replace(results, rows=rows)
+    assert [row.label for row in contestants(results)] == ["MLE", "RAML", "SPG 0.6", "SPG 0.2 + Length"]
+    told = verdict(results)
+    assert told.headline.startswith("SPG 0.2 + Length wins")
+    assert (
+        "Of the PG rows validation picks SPG 0.6; the best of them on the test is SPG 0.2, with 35.00."
+        in told.sentences
+    )

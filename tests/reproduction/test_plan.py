@@ -106,7 +106,9 @@ def test_a_command_trains_what_the_plan_says(tmp_path: Path) -> None:
 
 def test_what_changed_is_named() -> None:
     before = read_budget("headlines", "", "small")
-    now = configs.override(before, ["model.units=64", "data.cache=elsewhere", "training.checkpoint_minutes=3"])
+    now = configs.override(
+        before, ["model.units=64", "data.cache=elsewhere", "training.checkpoint_minutes=3", "decoding.method=beam"]
+    )
     assert list(changes(before, now)) == ["model.units was 128, now 64"]
 
 

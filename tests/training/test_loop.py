@@ -16,7 +16,7 @@ from bangbang import config as configs
 from bangbang.cli.main import main
 from bangbang.data import Batch
 from bangbang.errors import InputError
-from bangbang.reporting.results import read_history
+from bangbang.reporting.history import read_history
 from bangbang.training import Run, checkpoint, retention, train
 from bangbang.training.loop import Trainer
 from bangbang.training.monitor import Interval

@@ -19,7 +19,7 @@ from bangbang.training import Run, checkpoint
 from bangbang.training.learner import Learner
 from tests.training.test_loop import weights
 
-UNREWARDED = ("raml", "gold", "scheduled-sampling")
+UNREWARDED = ("mle", "raml", "gold", "scheduled-sampling")
 
 
 def lines(folder: Path, kind: str) -> list[dict[str, float]]:
@@ -58,6 +58,7 @@ def test_bang_bang_resumes_to_the_bit(bang_bang: Path, tiny_config: Path, tmp_pa
 @pytest.mark.parametrize(
     "settings",
     [
+        ("objective.kind=mle", "objective.label_smoothing=0.1"),
         ("objective.kind=raml",),
         ("objective.kind=raml", "objective.payoff=reward", "objective.tau=0.05", "objective.samples=2"),
         ("objective.kind=pg", "objective.samples=2", "objective.baseline=others"),
@@ -67,6 +68,8 @@ def test_bang_bang_resumes_to_the_bit(bang_bang: Path, tiny_config: Path, tmp_pa
         ("objective.kind=scheduled-sampling", "objective.p_model_rise=3", "objective.p_model_shape=sigmoid"),
         ("objective.kind=mixer", "objective.samples=2", "objective.every=1", "objective.grow=1"),
         ("objective.kind=scst",),
+        ("objective.kind=ocd", "reward.kind=edit-distance", "data.all_references=true"),
+        ("objective.kind=mrt", "objective.samples=2", "objective.bang_bang=1", "objective.alpha=1.0"),
         ("objective.kind=scst", "objective.samples=2", "reward.kind=cider-d"),
         ("objective.kind=spg", "objective.reward_weight=20.0"),
         ("objective.kind=bbspg", "objective.reward_weight=20.0", "objective.p_drop_rise=5", "reward.length=1"),

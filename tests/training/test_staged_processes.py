@@ -24,7 +24,7 @@ optimizer = {kind = "adagrad", learning_rate = 0.001}
 steps = 8
 start = "best"
 objective = {kind = "bbspg", p_drop = 0.0, ties = "reference", normalizer = "sequences"}
-optimizer = {learning_rate = 0.0005}
+optimizer = {learning_rate = 0.0005, average_decay = 0.7}
 
 [[stages]]
 steps = 6
@@ -69,9 +69,10 @@ def test_they_equal_one_process_with_twice_the_batch(config: Path, pair: Path, t
     for kind in ("valid", "stage"):
         ones, twos = ([{**line, "seconds": 0} for line in records(folder, kind)] for folder in (tmp_path, pair))
         assert ones == twos[: len(ones)] and len(ones) > 1
-    files = [folder / "checkpoints" / checkpoint.name_of(END) / checkpoint.MODEL for folder in (tmp_path, pair)]
-    for name, weight in load_file(files[0]).items():
-        torch.testing.assert_close(load_file(files[1])[name], weight, rtol=1e-4, atol=1e-4)
+    for kind in (checkpoint.MODEL, checkpoint.RAW):
+        files = [folder / "checkpoints" / checkpoint.name_of(END) / kind for folder in (tmp_path, pair)]
+        for name, weight in load_file(files[0]).items():
+            torch.testing.assert_close(load_file(files[1])[name], weight, rtol=1e-4, atol=1e-4)
 
 
 def test_they_go_on_at_the_boundary_to_the_bit(config: Path, pair: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ examples:
   bangbang bench rewards
   bangbang bench metrics --json
   bangbang bench scaling --processes 2
+  bangbang bench mbr --lines 200
 """
 
 import argparse
@@ -30,6 +31,7 @@ BENCHES = {
     "metrics": "benchmarks.metrics",
     "scaling": "benchmarks.scaling",
     "training": "benchmarks.training",
+    "mbr": "benchmarks.minimum_risk",
 }
 ABSENT = (
     "bench: the benchmarks are not installed with the package, they are the benchmarks/ folder of its repository; "

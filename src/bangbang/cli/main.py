@@ -32,8 +32,11 @@ VERBS = {
     "compare": "compare two systems' texts, with significance",
     "reproduce": "train every method of the paper alike, compare them, write a report",
     "report": "compare runs on the test split: a table, and a page to look at",
+    "export": "write a run's model as a folder that transformers opens",
+    "hf": "check whether a model of the transformers library can be trained here",
     "plugins": "list every model, reward, objective, corpus, metric and task that a config may choose",
     "migrate": "rewrite a config of an older version",
+    "doctor": "look whether this machine can train, and what it lacks",
     "bench": "measure speed as ratios, on this machine",
 }
 

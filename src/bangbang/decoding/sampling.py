@@ -50,9 +50,10 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
     """One token [R] from each row of unnormalised log_probs [R, V] by inverting its distribution at `uniform` [R]."""
     precision = widest_float(log_probs.device)
     mass = log_probs.to(precision).softmax(1).cumsum(1)
-    tokens = torch.searchsorted(mass, uniform.to(precision).unsqueeze(1) * mass[:, -1:], right=True).squeeze(1)
+    total = mass[:, -1:].contiguous()
+    tokens = torch.searchsorted(mass, uniform.to(precision).unsqueeze(1) * total, right=True)
     # rounding may point past the last possible token; the last one with any mass is then meant
-    return torch.minimum(tokens, (mass < mass[:, -1:]).sum(1))
+    return torch.minimum(tokens, torch.searchsorted(mass, total)).squeeze(1)
 
 
 def sample(
@@ -66,8 +67,8 @@ def sample(
     for t in range(max_length):
         state, features = model.step(state, last)
         log_p = model.head.logits(features).log_softmax(1)
-        possible = log_p.scatter(1, forbidden(last, config), -torch.inf)
-        allowed = truncate(possible / config.temperature, config.top_k, config.top_p)
+        possible = (log_p / config.temperature).scatter_(1, forbidden(last, config), -torch.inf)
+        allowed = truncate(possible, config.top_k, config.top_p)
         last = draw(allowed, uniform[rows, t])
         tokens[rows, t] = last
         log_prob[rows] += log_p.gather(1, last.unsqueeze(1)).squeeze(1)

@@ -47,7 +47,7 @@ class DecodingSettings(Settings):
             temperature=(1e-6 <= self.temperature <= 1e6, "at least a millionth and at most a million"),
             top_k=(self.top_k >= 0, "at least 0"),
             top_p=(0 < self.top_p <= 1, "above 0 and at most 1"),
-            mbr_samples=(1 <= self.mbr_samples <= 100_000, "at least 1 and at most 100,000"),
+            mbr_samples=(1 <= self.mbr_samples <= 4096, "at least 1 and at most 4,096"),
             mbr_beam=(0 <= self.mbr_beam <= 100_000, "at least 0 and at most 100,000"),
             batch_size=(1 <= self.batch_size <= 1_000_000, "at least 1 and at most a million"),
         )

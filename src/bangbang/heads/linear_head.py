@@ -48,19 +48,20 @@ class LinearHead:
         """The scores of `score` alone, [N]."""
         return self.score(features, tokens, weights).log_prob
 
-    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
+    def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None, smoothing: float = 0.0) -> Scored:
         """Σ_k c_k · log p(token_k) for each position [N], and the entropy of p at a few of the positions.
 
         Tokens and their weights c are [N], one for each position, or [N, K]. Weights are 1 unless given. Slots of
         weight 0 are unused; they hold `<pad>`. A token that is never generated has a log p of -inf; where a gradient
-        is needed it is an `InputError`.
+        is needed it is an `InputError`. A `smoothing` ε makes of log p(token_k) the (1 - ε)-th part, and adds ε of the
+        mean log p over all tokens that can be generated.
         """
         check_whole(tokens)
         layer = self.scored_layer()
         if weights is None:
             weights = torch.ones_like(tokens, dtype=layer.precision)
         features = features.to(layer.weight.dtype)
-        return weighted_log_prob(layer, features, self.to_layer(tokens), weights.to(layer.precision))
+        return weighted_log_prob(layer, features, self.to_layer(tokens), weights.to(layer.precision), smoothing)
 
     def score_sets(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Scored:
         """c · log Σ_k p(token_k) for each position [N], of sets of different tokens [N, K] with weights c [N].

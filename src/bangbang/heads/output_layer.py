@@ -35,7 +35,7 @@ class OutputLayer(NamedTuple):
     bias: Tensor | None = None  # [V]
     scale: float = 1.0
     cap: float | None = None
-    forbidden: Tensor | None = None  # [F]
+    forbidden: Tensor | None = None  # [F] each once
 
     @property
     def precision(self) -> torch.dtype:
@@ -70,6 +70,19 @@ class OutputLayer(NamedTuple):
         elif self.scale != 1:
             out.mul_(self.scale)
         return out if self.forbidden is None else out.index_fill_(1, self.forbidden, -torch.inf)
+
+    @property
+    def possible(self) -> int:
+        """M, the number of tokens that can be generated."""
+        return len(self.weight) - (0 if self.forbidden is None else len(self.forbidden))
+
+    def mean_logits(self, logits: Tensor) -> Tensor:
+        """The mean of a chunk's logits [n, V] over the tokens that can be generated. [n]"""
+        if self.forbidden is None:
+            return logits.mean(1)
+        total = logits.index_fill_(1, self.forbidden, 0.0).sum(1)
+        logits.index_fill_(1, self.forbidden, -torch.inf)
+        return total / self.possible
 
     def logits(self, features: Tensor) -> Tensor:
         """All logits [N, V], as part of the graph."""

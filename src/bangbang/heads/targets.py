@@ -20,6 +20,7 @@ class Targets(NamedTuple):
     tokens: Tensor  # [N], or [N, K]
     c: Tensor  # [N]; for weighted tokens [N, K]
     as_set: bool
+    smoothing: float = 0.0
 
     def rows(self, rows: slice) -> "Targets":
         return self._replace(tokens=self.tokens[rows], c=self.c[rows])
@@ -28,6 +29,16 @@ class Targets(NamedTuple):
 def taken(values: Tensor, tokens: Tensor, otherwise: float) -> Tensor:
     """values [n, V] at tokens [n, K], and `otherwise` where there is no token."""
     return values.gather(1, tokens.clamp(min=0)).masked_fill_(tokens < 0, otherwise)
+
+
+def softmax_(layer: OutputLayer, logits: Tensor, with_means: bool) -> Tensor | None:
+    """p in place of the logits [n, V]; if asked for, the mean log p of the tokens that can be generated. [n]
+
+    The likeliest token's logit and p give log Σ exp without a sum.
+    """
+    below = layer.mean_logits(logits) - logits.amax(1) if with_means else None
+    p = torch.softmax(logits, 1, out=logits)
+    return None if below is None else below + p.amax(1).log()
 
 
 def token_log_probs(layer: OutputLayer, features: Tensor, tokens: Tensor, c: Tensor, p: Tensor) -> Tensor:
@@ -58,13 +69,22 @@ def set_log_probs(layer: OutputLayer, features: Tensor, tokens: Tensor, c: Tenso
 
 
 def logit_gradients_(
-    p: Tensor, slopes: Tensor | None, scale: float, tokens: Tensor, a: Tensor, total: Tensor
+    p: Tensor, slopes: Tensor | None, layer: OutputLayer, tokens: Tensor, a: Tensor, total: Tensor, smoothing: float
 ) -> Tensor:
-    """scale · softcap' · (Σ_k a_k onehot(token_k) - total · p) of each row, in place of p [n, V]."""
-    g = p.mul_(-total.unsqueeze(1).to(p.dtype)).scatter_add_(1, tokens.clamp(min=0), a.to(p.dtype))
+    """scale · softcap' · ((1-ε) Σ_k a_k onehot(token_k) + ε/M total - total · p) of each row, in place of p [n, V].
+
+    ε/M, by which targets are smoothed, is for the M tokens that can be generated.
+    """
+    g = p.mul_(-total.unsqueeze(1).to(p.dtype))
+    if smoothing:
+        a = (1 - smoothing) * a
+        g.add_(total.unsqueeze(1).to(p.dtype), alpha=smoothing / layer.possible)
+        if layer.forbidden is not None:
+            g.index_fill_(1, layer.forbidden, 0.0)
+    g.scatter_add_(1, tokens.clamp(min=0), a.to(p.dtype))
     if slopes is not None:
         g.mul_(slopes)
-    return g if scale == 1 else g.mul_(scale)
+    return g if layer.scale == 1 else g.mul_(layer.scale)
 
 
 class Gradients:

@@ -28,6 +28,12 @@ class Generator(nn.Module, Generic[State]):
         """After the tokens [B]: the next state, and the features [B, D] from which the head scores the next token."""
         raise NotImplementedError
 
+    def step_over(self, state: State, tokens: Tensor) -> tuple[State, Tensor]:
+        """After several tokens [B, n]: the next state, and the features [B, D]."""
+        for each in tokens.unbind(1):
+            state, features = self.step(state, each)
+        return state, features
+
     def unroll(self, state: State, tokens: Tensor) -> Tensor:
         """The features [B, T, D] of T steps over known tokens [B, T]."""
         features = []
@@ -114,19 +120,21 @@ class TwoPassRollout(Generic[State]):
 
 @contextmanager
 def without_dropout(model: Model[Any]) -> Iterator[None]:
-    """The model as it is for decoding, for the time of a block."""
-    training = getattr(model, "training", False)
+    """The model as it is for decoding, for the time of a block; parts that are so anyway stay so."""
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    training = [module for module in modules if module.training]
     model.eval()
     try:
         yield
     finally:
-        model.train(training)
+        for module in training:
+            module.training = True
 
 
 class InputDecoder(Generic[State]):
     """A model's decoder for a batch of inputs, as objectives ask for it."""
 
-    def __init__(self, model: Model[State], state: State) -> None:
+    def __init__(self, model: Generator[State], state: State) -> None:
         self.model, self.state = model, state
 
     @property
@@ -139,8 +147,20 @@ class InputDecoder(Generic[State]):
     def rollout(self, max_length: int) -> Rollout:
         return self.model.rollout(self.state, max_length)
 
+    def jumps(self) -> Rollout:
+        from bangbang.models.jumps import JumpRollout
+
+        return JumpRollout(self.model, self.state)
+
+    @torch.no_grad()
+    def read(self, tokens: Tensor) -> Tensor:
+        with without_dropout(self.model):
+            return self.model.unroll(self.state, tokens)
+
     def repeat(self, times: int) -> "InputDecoder[State]":
         if times == 1:
             return self
-        rows = torch.arange(self.state.rows, device=self.state.device).repeat_interleave(times)
+        return self.select(torch.arange(self.state.rows, device=self.state.device).repeat_interleave(times))
+
+    def select(self, rows: Tensor) -> "InputDecoder[State]":
         return InputDecoder(self.model, self.state.select(rows))

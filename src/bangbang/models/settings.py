@@ -1,7 +1,8 @@
 """The settings of each kind of model, and how it is built. Nothing here imports torch."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bangbang.contracts import Inputs, InputSizes
@@ -77,7 +78,43 @@ class ShowAndTellSettings(ModelSettings):
         return ShowAndTell(sizes.vocabulary, sizes.features, self)
 
 
+@dataclass(frozen=True)
+class HfSettings(ModelSettings):
+    """A generator of the transformers library: a pretrained one, or a family's architecture from scratch."""
+
+    name: str = ""
+    """A pretrained model: a folder, or an id of the hub. The vocabulary must be its tokenizer.json."""
+    from_scratch: Mapping[str, Any] = field(default_factory=dict)
+    """Or an untrained one: `family`, such as "bart" or "gpt2", and settings of that family's config."""
+    lora: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of peft's LoraConfig, such as r and target_modules: then adapters alone are trained. Empty for none."""
+    separator: str = "\n"
+    """What stands between source and target where a foreign tokenizer's model has no encoder."""
+
+    def __post_init__(self) -> None:
+        family = self.from_scratch.get("family", "")
+        self.require(
+            name=(not (self.name and self.from_scratch), "empty where there is model.from_scratch"),
+            from_scratch=(isinstance(family, str), 'a table with a family, such as "bart", and its settings'),
+        )
+
+    def build(self, sizes: InputSizes) -> "Generator[Any]":
+        from bangbang.hf.requirements import require
+
+        require(f"model.kind = {self.kind!r}", peft=bool(self.lora))
+        from bangbang.hf.building import pretrained, untrained
+
+        if sizes.source_vocabulary is not None:
+            raise InputError(f"model.kind = {self.kind!r} has one vocabulary; leave [source_vocabulary] out")
+        if self.name:
+            return pretrained(self.name, self.lora, self.separator, sizes)
+        if not self.from_scratch.get("family"):
+            raise InputError(f"model.kind = {self.kind!r}: set model.name, or model.from_scratch with a family")
+        return untrained(self.from_scratch, self.lora, self.separator, sizes)
+
+
 KINDS: dict[str, type[ModelSettings]] = {
     "attention_gru": AttentionGruSettings,
     "show_and_tell": ShowAndTellSettings,
+    "hf": HfSettings,
 }

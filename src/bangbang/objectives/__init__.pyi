@@ -11,7 +11,9 @@ from bangbang.objectives.choice import Rules as Rules
 from bangbang.objectives.confident_likelihood import gold as gold
 from bangbang.objectives.leave_one_out import rloo as rloo
 from bangbang.objectives.likelihood import mle as mle
+from bangbang.objectives.minimum_risk import mrt as mrt
 from bangbang.objectives.mixed_incremental import mixer as mixer
+from bangbang.objectives.optimal_completion import ocd as ocd
 from bangbang.objectives.policy_gradients import Sampling as Sampling
 from bangbang.objectives.policy_gradients import spg as spg
 from bangbang.objectives.reward_augmented import raml as raml
@@ -23,7 +25,9 @@ from bangbang.objectives.settings import BangBang as BangBang
 from bangbang.objectives.settings import Gold as Gold
 from bangbang.objectives.settings import Mixer as Mixer
 from bangbang.objectives.settings import Mle as Mle
+from bangbang.objectives.settings import Mrt as Mrt
 from bangbang.objectives.settings import ObjectiveSettings as ObjectiveSettings
+from bangbang.objectives.settings import Ocd as Ocd
 from bangbang.objectives.settings import Pg as Pg
 from bangbang.objectives.settings import Raml as Raml
 from bangbang.objectives.settings import Rloo as Rloo

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Batch, Decoder, Diagnostics, Head, Model, Proposal
+from bangbang.contracts import Batch, Decoder, Diagnostics, Head, Model, Proposal, Rollout
+from bangbang.heads import at_temperature
 from bangbang.objectives.settings import ObjectiveSettings
 from bangbang.symbols import BOS, EOS, PAD, UNK
 
@@ -19,6 +20,7 @@ from bangbang.symbols import BOS, EOS, PAD, UNK
 def token_losses(head: Head, proposal: Proposal) -> Tensor:
     """-c_t · log p(z_t | x, z_{1:t-1}) of each position in the loss, [N], or of a set, -c_t · log Σ_{v in z_t} p(v).
 
+    Smoothed targets have -c_t · [(1-ε) · log p(z_t) + ε/M Σ_v log p(v)], v being the M tokens that can be generated.
     The vocabulary layer runs on no other position.
     """
     return scored_losses(head, proposal)[0]
@@ -26,8 +28,10 @@ def token_losses(head: Head, proposal: Proposal) -> Tensor:
 
 def scored_losses(head: Head, proposal: Proposal) -> tuple[Tensor, Diagnostics]:
     """The same, and the proposal's diagnostics with the model's entropy at some of these positions."""
+    head = at_temperature(head, proposal.temperature)
     score = head.score_sets if proposal.sets else head.score
-    losses, entropies = score(proposal.features, proposal.tokens, -proposal.coefficients)
+    asked = (proposal.smoothing,) if proposal.smoothing else ()  # which the heads of guests may not know
+    losses, entropies = score(proposal.features, proposal.tokens, -proposal.coefficients, *asked)
     return losses, proposal.diagnostics._replace(entropy=float(entropies.sum()), measured=len(entropies))
 
 
@@ -54,6 +58,23 @@ def reference_token_count(references: Tensor, samples: int) -> int:
     """Tokens of the references of so many samples, [B, T] or [B, M, T]; of several for a sample, their mean length."""
     several = 1 if references.ndim == 2 else (references != PAD).any(2).sum(1).float().mean().item()
     return round(token_count(references) / several * samples / len(references))
+
+
+class TemperedDecoder:
+    """A decoder whose head is softmax(logits / T)."""
+
+    def __init__(self, decoder: Decoder, temperature: float) -> None:
+        self.decoder, self.temperature = decoder, temperature
+        self.head = at_temperature(decoder.head, temperature)
+
+    def unroll(self, tokens: Tensor) -> Tensor:
+        return self.decoder.unroll(tokens)
+
+    def rollout(self, max_length: int) -> Rollout:
+        return self.decoder.rollout(max_length)
+
+    def repeat(self, times: int) -> "TemperedDecoder":
+        return TemperedDecoder(self.decoder.repeat(times), self.temperature)
 
 
 class BaseObjective:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Head, Increments, Offsets
+from bangbang.contracts import FeatureRows, Head, Increments, Offsets
 from bangbang.precision import widest_float
 from bangbang.rewards import Best, arg_max_set
 from bangbang.symbols import PAD
@@ -43,7 +43,7 @@ class Choice(NamedTuple):
 
 def choose(
     head: Head,
-    features: Tensor,
+    features: FeatureRows,
     increments: Increments,
     alive: Tensor,
     driven: Tensor,
@@ -78,7 +78,7 @@ def choose(
     return Choice(tokens, tied)
 
 
-def choose_alone(head: Head, features: Tensor, alive: Tensor, uniform: Tensor) -> Choice:
+def choose_alone(head: Head, features: FeatureRows, alive: Tensor, uniform: Tensor) -> Choice:
     """The model's choice for each row that is `alive` [R], where no reward has a say."""
     rows, tokens = alive.nonzero().squeeze(1), torch.full_like(alive, PAD, dtype=torch.long)
     if len(rows):
@@ -110,7 +110,7 @@ def full_draws(alive: Tensor, driven: Tensor, among_few: Tensor, rules: Rules) -
 
 def choose_slot(
     head: Head,
-    features: Tensor,
+    features: FeatureRows,
     increments: Increments,
     best: Tensor,
     uniform: Tensor,

@@ -57,7 +57,7 @@ class LeaveOneOut(RegularizedObjective):
     settings: Rloo
 
     def rewarded(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
-        decoder, references = model.begin(batch.source, batch.source_length), rewarded_references(batch)
+        decoder, references = self.policy(model, batch), rewarded_references(batch)
         drawn = self.settings.samples, self.settings.credit
         proposal = rloo(decoder, self.reward, references, self.max_length, *drawn, generator, self.anchor(batch))
         return self.regularized(proposal, decoder, batch)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Head, Increments
+from bangbang.contracts import FeatureRows, Head, Increments
 from bangbang.objectives.choice import Rules, choose
 from bangbang.rewards import arg_max_set
 from bangbang.symbols import PAD
@@ -40,7 +40,7 @@ def taught(
     lessons: Lessons,
     t: int,
     head: Head,
-    features: Tensor,
+    features: FeatureRows,
     increments: Increments,
     tokens: Tensor,
     choosing: Tensor,

@@ -49,6 +49,11 @@ class ObjectiveSettings(KindSettings):
         return all(getattr(self, field.name) == field.default for field in others)
 
     @property
+    def sequences(self) -> int:
+        """How many a step makes for each example: what its memory grows with."""
+        return int(getattr(self, "samples", 1))
+
+    @property
     def needs_start(self) -> bool:
         """Whether the method is an `AnchoredObjective`, which compares the model with that of its stage's start."""
         return False

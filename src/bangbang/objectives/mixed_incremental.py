@@ -53,7 +53,7 @@ def mixer(
     )  # all J begin alike: one is enough
     counted = sample.driven & torch.where(known, first, advantages != 0)
     weights = torch.where(known, float(samples), advantages)
-    proposal = propose_sampled(rollout, sample, counted, weights, diagnose(sample, references, 0.0))
+    proposal = propose_sampled(rollout, sample, counted, weights, diagnose(sample, references, 0.0, advantages))
     return proposal._replace(divisor=samples * token_count(targets))
 
 

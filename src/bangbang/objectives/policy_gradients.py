@@ -8,13 +8,15 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Decoder, Diagnostics, Proposal, Rollout
+from bangbang.contracts import Decoder, Diagnostics, Proposal, ReadingDecoder, Rollout
+from bangbang.errors import InputError
 from bangbang.objectives.base import RewardedObjective, reference_token_count, token_count
 from bangbang.objectives.choice import Rules
 from bangbang.objectives.lessons import Lessons, left_over_chances
+from bangbang.objectives.passes import Recalled, begun_with, draw_by_passes
 from bangbang.objectives.sampler import Sample, draw
 from bangbang.objectives.settings import BangBang, Pg, SampledSettings, Spg
-from bangbang.rewards import Reward, repeat
+from bangbang.rewards import Reward, RewardState, adapted, repeat
 from bangbang.symbols import PAD
 
 
@@ -29,6 +31,8 @@ class Sampling(NamedTuple):
     rules: Rules = Rules()
     positions: Literal["driven", "all"] = "driven"
     exact_ties: bool = False
+    way: Literal["sequential", "jumps", "passes"] = "sequential"
+    max_passes: int = 0
 
     def lessons(self, coins: Tensor) -> Lessons | None:
         """What the sampler is to keep beside z, by the coins [B·J, T] that are thrown for w."""
@@ -79,6 +83,9 @@ class Guides(NamedTuple):
             lengths.repeat_interleave(settings.samples) if settings.ends == "reference" else None,
         )
 
+    def select(self, rows: Tensor) -> "Guides":
+        return Guides(*(None if part is None else part[rows] for part in self))
+
 
 def spg(
     decoder: Decoder,
@@ -96,21 +103,8 @@ def spg(
     paper does not have, a sample's `</s>` comes at |y| at the latest (of the longest, if there are several). With all
     `positions`, or `exact_ties`, the targets are those of `lessons`.
     """
-    times, rows = settings.samples, len(references) * settings.samples
-    repeated = decoder.repeat(times)
-    rollout = repeated.rollout(max_length)
-    coins, chances = torch.rand(2, rows, max_length, generator=generator).to(references.device)
-    state = reward.start(references)
-    sample = draw(
-        rollout,
-        decoder.head,
-        repeat(state, times) if times > 1 else state,
-        bang_bang_weights(coins, settings.p_drop),
-        chances,
-        settings.rules,
-        *Guides.of(references, settings),
-        lessons=settings.lessons(coins),
-    )
+    times = settings.samples
+    rollout, sample = mixed_samples(decoder.repeat(times), reward, references, max_length, settings, generator)
     weights = loss_weights(sample.shares, settings).unsqueeze(1)
     compares = settings.weight_by_reward and settings.baseline == "others"
     advantages = less_others(sample.shares.unsqueeze(1), times) if compares else None
@@ -120,6 +114,46 @@ def spg(
     kept, counted = 1 - settings.p_drop, (sample.tokens != PAD) & (settings.p_drop < 1)
     proposal = propose_sampled(rollout, sample, counted, kept * weights, diagnostics)
     return proposal._replace(divisor=kept * len(proposal.tokens))  # as many as the reward drives, on average
+
+
+def mixed_samples(
+    decoder: Decoder,
+    reward: Reward,
+    references: Tensor,
+    max_length: int,
+    settings: Sampling,
+    generator: torch.Generator,
+) -> tuple[Rollout, Sample]:
+    """z ~ q̃(z | x, y, w), w ~ p(w), of a decoder with J rows for each example.
+
+    By jumps, all rows have the same coins, so that the model need not be asked where none of them drops the reward;
+    each row is drawn as ever, but they are not independent. By passes, they are those of steps, if passes suffice.
+    """
+    times = settings.samples
+    coins, chances = torch.rand(2, len(references) * times, max_length, generator=generator).to(references.device)
+    if settings.way == "jumps":
+        coins = coins[:1].expand_as(coins)
+    state = reward.start(references)
+    state = repeat(state, times) if times > 1 else state
+    driven, guides = bang_bang_weights(coins, settings.p_drop), Guides.of(references, settings)
+    lessons = settings.lessons(coins)
+
+    def redraw(recalled: Recalled, rows: Tensor) -> Sample:
+        chosen = None if lessons is None else lessons.select(rows)
+        drawn = driven[rows], chances[rows], settings.rules, *guides.select(rows)
+        return draw(recalled, decoder.head, state.select(rows), *drawn, lessons=chosen)
+
+    if settings.way == "passes":
+        first = begun_with(references, times, max_length)
+        return draw_by_passes(reading(decoder), first, redraw, settings.max_passes)
+    rollout = reading(decoder).jumps() if settings.way == "jumps" else decoder.rollout(max_length)
+    return rollout, draw(rollout, decoder.head, state, driven, chances, settings.rules, *guides, lessons=lessons)
+
+
+def reading(decoder: Decoder) -> ReadingDecoder:
+    if not isinstance(decoder, ReadingDecoder):
+        raise InputError(f'objective.sampling must be "sequential" for a {type(decoder).__name__}')
+    return decoder
 
 
 def model_samples(
@@ -143,6 +177,15 @@ def model_samples(
     state = repeat(reward.start(references), samples)
     sample = draw(rollout, decoder.head, state, driven, chances, rules, with_earned=with_earned, given=given)
     return rollout, sample
+
+
+@torch.no_grad()
+def read_by(reward: Reward, references: Tensor, known: Tensor, samples: int = 1) -> RewardState:
+    """The reward of known outputs [B·J, T], padded, at their ends."""
+    state = adapted(repeat(reward.start(references), samples))
+    for tokens in known.unbind(1):
+        state.advance(tokens)
+    return state
 
 
 def propose_sampled(
@@ -219,7 +262,8 @@ def bang_bang_sampling(settings: BangBang, step: int) -> Sampling:
     rules = Rules(settings.reward_weight, settings.ties, settings.temperature, settings.top_k)
     weighed = settings.weight_by_reward, settings.baseline, settings.ends
     lessons = settings.positions, settings.exact_ties
-    return Sampling(settings.p_drop_at(step), settings.samples, *weighed, rules, *lessons)
+    way = settings.sampling, settings.max_passes
+    return Sampling(settings.p_drop_at(step), settings.samples, *weighed, rules, *lessons, *way)
 
 
 class PolicyGradient(SampledObjective):

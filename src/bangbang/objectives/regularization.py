@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bangbang.contracts import Batch, Decoder, Diagnostics, Head, Model, Proposal, Rollout
 from bangbang.errors import InputError
-from bangbang.objectives.base import RewardedObjective, propose_known
+from bangbang.objectives.base import RewardedObjective, TemperedDecoder, propose_known
 from bangbang.objectives.likelihood import mle
 from bangbang.objectives.policy_gradients import less_others, propose_sampled
 from bangbang.objectives.sampler import Sample
@@ -102,10 +102,15 @@ class RegularizedObjective(RewardedObjective):
             return None
         if self.start is None:
             raise InputError("objective.kl compares with the model that training started from; call begin_stage first")
-        return Anchor(self.start.begin(batch.source, batch.source_length), self.settings.samples, self.settings.kl)
+        return Anchor(self.policy(self.start, batch), self.settings.samples, self.settings.kl)
+
+    def policy(self, model: Model[Any], batch: Batch) -> Decoder:
+        """What is sampled and trained: the model at its temperature."""
+        return TemperedDecoder(model.begin(batch.source, batch.source_length), self.settings.temperature)
 
     def regularized(self, proposal: Proposal, decoder: Decoder, batch: Batch) -> Proposal:
         """The sampled targets, and the references if they have a share."""
+        proposal = proposal._replace(temperature=self.settings.temperature)
         if not self.settings.likelihood:
             return proposal
         return with_likelihood(self.normalized(proposal), mle(decoder, batch.target), self.settings.likelihood)

@@ -10,19 +10,10 @@ from torch import Tensor
 
 from bangbang.contracts import Batch, Decoder, Model, Proposal
 from bangbang.objectives.base import rewarded_references
-from bangbang.objectives.policy_gradients import diagnose, model_samples
+from bangbang.objectives.policy_gradients import diagnose, model_samples, read_by
 from bangbang.objectives.regularization import Anchor, RegularizedObjective, propose_weighed
 from bangbang.objectives.settings import Scst
-from bangbang.rewards import Reward, adapted
-
-
-@torch.no_grad()
-def known_shares(reward: Reward, references: Tensor, known: Tensor) -> Tensor:
-    """R(z | y) of known outputs [B, T], padded, as shares of the reward's bounds. [B]"""
-    state = adapted(reward.start(references))
-    for tokens in known.unbind(1):
-        state.advance(tokens)
-    return state.loss_weight().float()
+from bangbang.rewards import Reward
 
 
 def scst(
@@ -40,7 +31,7 @@ def scst(
     ẑ does not depend on z_j, so R(ẑ) changes the variance alone. Samples that earn what ẑ does are left out.
     """
     rollout, sample = model_samples(decoder, reward, references, max_length, samples, generator)
-    baseline = known_shares(reward, references, greedy).repeat_interleave(samples)
+    baseline = read_by(reward, references, greedy).loss_weight().float().repeat_interleave(samples)
     advantages = (sample.shares - baseline).unsqueeze(1)  # [B·J, 1]
     diagnostics = diagnose(sample, references, 0.0, advantages)
     return propose_weighed(rollout, decoder.head, sample, advantages, diagnostics, anchor)
@@ -51,7 +42,7 @@ class SelfCritical(RegularizedObjective):
 
     def rewarded(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
         greedy = model.greedy(batch.source, batch.source_length, self.max_length)
-        decoder, references = model.begin(batch.source, batch.source_length), rewarded_references(batch)
+        decoder, references = self.policy(model, batch), rewarded_references(batch)
         drawn = self.max_length, self.settings.samples
         proposal = scst(decoder, self.reward, references, greedy, *drawn, generator, self.anchor(batch))
         return self.regularized(proposal, decoder, batch)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from bangbang.objectives.candidate_settings import Mrt as Mrt
+from bangbang.objectives.candidate_settings import Ocd as Ocd
 from bangbang.objectives.curriculum_settings import Mixer as Mixer
 from bangbang.objectives.curriculum_settings import ScheduledSampling as ScheduledSampling
 from bangbang.objectives.method_settings import Normalizer, linear_rise
@@ -20,6 +22,15 @@ class Mle(ObjectiveSettings):
     """Maximum likelihood: the target is the reference."""
 
     papers_choices: ClassVar[frozenset[str] | None] = frozenset()
+    label_smoothing: float = 0.0
+    """ε, the share of each target that goes evenly to all tokens that can be generated; 0 is maximum likelihood."""
+
+    def __post_init__(self) -> None:
+        self.require(label_smoothing=(0 <= self.label_smoothing < 1, "at least 0 and below 1"))
+
+    @property
+    def label(self) -> str:
+        return f"MLE smoothed {self.label_smoothing:g}" if self.label_smoothing else "MLE"
 
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.likelihood import MaximumLikelihood
@@ -108,13 +119,16 @@ class RegularizedSettings(ObjectiveSettings):
     """J, targets drawn for each example."""
     likelihood: float = 0.0
     """λ, the share of maximum likelihood on the references: (1 - λ) of the loss is the policy gradient's."""
-
+    temperature: float = 1.0
+    """T of the policy softmax(logits / T) that is sampled and trained. Below 1 its samples are nearer to what it writes
+    greedily, which T does not change, so that what they teach shows there sooner."""
     kl: float = 0.0
     """β of the penalty β·KL(p || p of the weights that the stage started from), in nats, on rewards between 0 and 1."""
 
     def __post_init__(self) -> None:
         self.require(
             likelihood=(0 <= self.likelihood < 1, "at least 0 and below 1"),
+            temperature=(0.01 <= self.temperature <= 100, "at least 0.01 and at most 100"),
             kl=(0 <= self.kl < math.inf, "at least 0 and finite"),
         )
 
@@ -129,7 +143,8 @@ class RegularizedSettings(ObjectiveSettings):
     @property
     def label(self) -> str:
         parts = (("MLE", self.likelihood), ("KL", self.kl))
-        return self.kind.upper() + "".join(f" + {name} {weight:g}" for name, weight in parts if weight)
+        heat = f" T={self.temperature:g}" if self.temperature != 1 else ""
+        return self.kind.upper() + heat + "".join(f" + {name} {weight:g}" for name, weight in parts if weight)
 
 
 @dataclass(frozen=True)
@@ -137,7 +152,7 @@ class Rloo(RegularizedSettings):
     """REINFORCE leave-one-out: targets sampled from the model, each weighed against the example's other samples."""
 
     samples: int = 5
-    credit: Literal["sequence", "token"] = "sequence"
+    credit: Literal["sequence", "token"] = "token"
     """What a token is weighed by: the whole sequence's reward, or what it and the tokens after it still earn."""
 
     def __post_init__(self) -> None:
@@ -226,6 +241,12 @@ class BangBang(SoftmaxSettings):
     """Where the loss is: where the reward chose, or at every position, on what the reward would choose there."""
     exact_ties: bool = False
     """Whether tokens of equal increment are taught as a set, -log Σ p, instead of by one that is drawn."""
+    sampling: Literal["sequential", "jumps", "passes"] = "sequential"
+    """How targets are drawn. `jumps`: all examples of a step throw the same coins, and the model reads several tokens
+    at once where the reward chooses for all; fewest with ties = "reference". `passes`: the model reads whole targets,
+    from the references on, until they do not change; no cache is needed. Models of transformers gain by both."""
+    max_passes: int = 0
+    """Passes at most; 0 means until nothing changes."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -233,6 +254,10 @@ class BangBang(SoftmaxSettings):
             exact_ties=(
                 not self.exact_ties or (math.isinf(self.reward_weight) and self.ties == "model"),
                 'false unless reward_weight is inf and ties is "model"',
+            ),
+            max_passes=(
+                self.max_passes == 0 or (self.sampling == "passes" and self.max_passes > 0),
+                'at least 0, and 0 unless sampling is "passes"',
             ),
             p_drop=(0 <= self.p_drop <= 1, "between 0 and 1"),
             p_drop_delay=(self.p_drop_delay >= 0, "at least 0"),
@@ -246,7 +271,8 @@ class BangBang(SoftmaxSettings):
     def label(self) -> str:
         schedule = (" late" if self.p_drop_delay else "") + (" rising" if self.p_drop_rise else "")
         lessons = (" + All" if self.positions == "all" else "") + (" + Sets" if self.exact_ties else "")
-        return f"SPG {self.p_drop:g}{schedule}{self.suffix}{lessons}"
+        way = f" by {self.sampling}" if self.sampling != "sequential" else ""
+        return f"SPG {self.p_drop:g}{schedule}{self.suffix}{lessons}{way}"
 
     def p_drop_at(self, step: int) -> float:
         """0 for `p_drop_delay` steps, then linearly up to p_drop over `p_drop_rise` steps."""
@@ -269,4 +295,6 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "gold": Gold,
     "scheduled-sampling": ScheduledSampling,
     "mixer": Mixer,
+    "mrt": Mrt,
+    "ocd": Ocd,
 }

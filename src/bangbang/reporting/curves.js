@@ -1,27 +1,42 @@
 /* Learning curves, and the scores over p_drop. */
 
 function learningCurves() {
-  const state = { score: MAIN, x: "step", hidden: new Set() };
-  const chart = new Chart("Validation score in training", (chart) => drawCurves(chart, state));
+  const state = { score: MAIN, x: "step", split: "validation", hidden: new Set() };
+  const chart = new Chart("Score in training", (chart) => drawCurves(chart, state));
   const redraw = () => chart.redraw();
-  const axes = [["step", "by steps"], ["minutes", "by time"]];
+  const axes = [["step", "by steps"], ["minutes", "by time"]], splits = [["validation", "validation"], ["test", "test"]];
   section("curves", "Curves", "Learning curves",
     `Validation scores in training. ${manySeeds() ? "Lines are means over seeds, bands go from the lowest seed to the highest. " : ""}` +
-    "Hide a row by its name, and the scale follows.",
-    element("div", "controls", choice("horizontal axis", axes, state.x, (value) => { state.x = value; redraw(); }),
+    "Steps and minutes include those of the run that a row started from. On the test there is one score of each row, ± its standard error, where its training " +
+    "ended. Hide a row by its name, and the scale follows.",
+    element("div", "controls", choice("split", splits, state.split, (value) => { state.split = value; redraw(); }), choice("horizontal axis", axes, state.x, (value) => { state.x = value; redraw(); }),
       scoreChoice((value) => { state.score = value; redraw(); })),
     element("div", "card", chart.frame, legend(results.rows.map((row) => row.label), state.hidden, redraw)));
 }
 
 const manySeeds = () => results.rows.some((row) => row.runs.length > 1);
 
+/* What was trained before a run began, as far as it is known. */
+const stepsBefore = (run) => run.before?.steps ?? 0;
+const secondsBefore = (run) => run.before?.seconds ?? 0;
+
 /* A row's curve: at every step that all its seeds have, the mean, the lowest and the highest. */
 function curve(row, score) {
+  const start = meanOf(row.runs.map(stepsBefore)), wait = meanOf(row.runs.map(secondsBefore));
   const [first, ...others] = row.runs.map((run) => new Map(run.validations.map((point) => [point.step, point])));
   return [...first.keys()].filter((step) => others.every((run) => run.has(step))).map((step) => {
     const points = [first, ...others].map((run) => run.get(step)), values = points.map((point) => point.scores[score]);
-    return { step, minutes: meanOf(points.map((point) => point.seconds)) / 60, value: meanOf(values), low: Math.min(...values), high: Math.max(...values), seeds: values.length };
+    const minutes = (wait + meanOf(points.map((point) => point.seconds))) / 60;
+    return { step: start + step, minutes, value: meanOf(values), low: Math.min(...values), high: Math.max(...values), seeds: values.length };
   });
+}
+
+/* A row's test score, where its training ended. */
+function testPoint(row, score) {
+  const { value, standard_error: error } = row.with_dup.scores[score];
+  const step = meanOf(row.runs.map((run) => stepsBefore(run) + run.steps));
+  const minutes = meanOf(row.runs.map((run) => secondsBefore(run) + run.seconds)) / 60;
+  return [{ step, minutes, value, low: value - error, high: value + error, seeds: row.runs.length }];
 }
 
 /* Where stages begin, with their names by place; the first stage of a run is no mark. */
@@ -29,8 +44,9 @@ function stageStarts(rows, x) {
   const found = new Map();
   for (const row of rows) {
     for (const [number, { step, label }] of row.runs[0].stages.entries()) {
-      const seconds = row.runs.filter((run) => run.stages.length > number).map((run) => run.stages[number].seconds);
-      const place = x === "step" ? step : meanOf(seconds) / 60;
+      const reached = row.runs.filter((run) => run.stages.length > number);
+      const steps = stepsBefore(row.runs[0]) + step, seconds = meanOf(reached.map((run) => secondsBefore(run) + run.stages[number].seconds));
+      const place = x === "step" ? steps : seconds / 60;
       if (step > 0) found.set(place, (found.get(place) ?? new Set()).add(label));
     }
   }
@@ -38,7 +54,8 @@ function stageStarts(rows, x) {
 }
 
 function drawCurves(chart, state) {
-  const lines = results.rows.filter((row) => !state.hidden.has(row.label)).map((row) => [row, curve(row, state.score)]).filter(([, points]) => points.length);
+  const lines = results.rows.filter((row) => !state.hidden.has(row.label))
+    .map((row) => [row, (state.split === "test" ? testPoint : curve)(row, state.score)]).filter(([, points]) => points.length);
   const all = lines.flatMap(([, points]) => points);
   const roomy = chart.width >= 700, names = Math.max(...lines.map(([row]) => shortened(row.label).length)) * 7.5 + 24;
   chart.axes(
@@ -48,7 +65,10 @@ function drawCurves(chart, state) {
   for (const [place, name] of stageStarts(lines.map(([row]) => row), state.x)) chart.rule(place, name);
   for (const [row, points] of lines) {
     const colour = looks.get(row.label).colour;
-    if (row.runs.length > 1) {
+    if (state.split === "test") {
+      const [{ value, high, [state.x]: place }] = points;
+      for (const part of errorBar(chart, place, value, high - value)) chart.svg.append(svg("path", { d: part, class: "error-bar", style: `stroke: ${colour}` }));
+    } else if (row.runs.length > 1) {
       const outline = [...points.map((point) => [point[state.x], point.high]), ...points.toReversed().map((point) => [point[state.x], point.low])];
       chart.path(outline, { class: "band", style: `fill: ${colour}` });
     }

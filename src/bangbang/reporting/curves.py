@@ -1,12 +1,18 @@
-"""The learning curves as a picture for documents: validation scores against steps (the paper's third figure)."""
+"""The learning curves as a picture for documents: validation against steps (the paper's third figure) and minutes.
+
+Steps and minutes include those of the run that a row started from, as far as that is known.
+"""
 
 import io
 from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bangbang.reporting.history import Before
 from bangbang.reporting.results import Results, Row
 from bangbang.tasks import title
 
@@ -15,32 +21,49 @@ COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#5
 MARKERS = "^so*DvPX"
 
 
+class Panel(NamedTuple):
+    score: str
+    by_time: bool = False
+    is_test: bool = False
+
+
 def curves(results: Results) -> str:
-    """An SVG with a panel for the main score and one for the next; of several seeds the mean where all validated."""
+    """An SVG: validation by the main score and the next, against steps; then the main one and the test's, by minutes.
+
+    Of several seeds the mean, where all validated.
+    """
     known = [name for name in results.scores if all(name in run_scores(row) for row in results.rows)]
     scores = sorted(known, key=lambda name: name != results.main)[:2]
+    panels = [*map(Panel, scores), *(Panel(results.main, True, test) for test in (False, True))]
     text = io.StringIO()
     # no date and no random names: the same results give the same file. A label's $ is a $
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": results.title, "text.parse_math": False}):
-        figure = Figure(figsize=(5.2 * len(scores), 3.8), layout="constrained")
-        for place, name in enumerate(scores, 1):
-            draw(figure.add_subplot(1, len(scores), place), results.rows, name)
+        figure = Figure(figsize=(10.4, 3.8 * -(-len(panels) // 2)), layout="constrained")
+        for place, panel in enumerate(panels, 1):
+            draw(figure.add_subplot(-(-len(panels) // 2), 2, place), results.rows, panel)
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
 
 
-def draw(axes: Axes, rows: Sequence[Row], score: str) -> None:
+def draw(axes: Axes, rows: Sequence[Row], panel: Panel) -> None:
     for number, row in enumerate(rows):
-        steps, values = mean_curve(row, score)
         marker, colour = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
-        (line,) = axes.plot(steps, values, marker=marker, color=colour, markersize=4, linewidth=1.4)
-        line.set_label(legible(row.label))
-    for step, labels in stage_starts(rows).items():
-        axes.axvline(step, color="#7F7F7F", linewidth=0.6, zorder=0)
+        if panel.is_test:
+            score = row.with_dup.scores[panel.score]
+            bar = axes.errorbar(
+                [row.total("seconds") / 60], [score.value], [score.standard_error], fmt=marker, color=colour
+            )
+            bar.set_label(legible(row.label))
+        else:
+            places, values = mean_curve(row, panel.score, panel.by_time)
+            (line,) = axes.plot(places, values, marker=marker, color=colour, markersize=4, linewidth=1.4)
+            line.set_label(legible(row.label))
+    for place, labels in ({} if panel.is_test else stage_starts(rows, panel.by_time)).items():
+        axes.axvline(place, color="#7F7F7F", linewidth=0.6, zorder=0)
         top, text = axes.get_xaxis_transform(), f"{legible(labels)} "
-        axes.text(step, 1, text, transform=top, rotation=90, ha="right", va="top", fontsize="x-small", color="#7F7F7F")
-    axes.set_xlabel("training steps")
-    axes.set_ylabel(f"validation {title(score)}")
+        axes.text(place, 1, text, transform=top, rotation=90, ha="right", va="top", fontsize="x-small", color="#7F7F7F")
+    axes.set_xlabel("minutes of training" if panel.by_time else "training steps")
+    axes.set_ylabel(f"{'test' if panel.is_test else 'validation'} {title(panel.score)}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small")
 
@@ -51,19 +74,28 @@ def legible(name: str) -> str:
     return f" {text}" if text.startswith("_") else text  # matplotlib leaves such names out of the legend
 
 
-def stage_starts(rows: Sequence[Row]) -> dict[int, str]:
-    """The steps after which stages of any run begin, with the names of these stages; the first of a run is no mark."""
-    found: dict[int, dict[str, None]] = {}
-    for stage in (stage for row in rows for run in row.runs for stage in run.stages if stage.step > 0):
-        found.setdefault(stage.step, {})[stage.label] = None
-    return {step: ", ".join(labels) for step, labels in sorted(found.items())}
+def stage_starts(rows: Sequence[Row], by_time: bool = False) -> dict[float, str]:
+    """Where stages of rows begin, in steps or minutes, with the names of these stages; the first is no mark."""
+    found: dict[float, dict[str, None]] = {}
+    for row in rows:
+        for run in row.runs if not by_time else row.runs[:1]:
+            before = run.before or Before()
+            for stage in (stage for stage in run.stages if stage.step > 0):
+                place = (before.seconds + stage.seconds) / 60 if by_time else before.steps + stage.step
+                found.setdefault(place, {})[stage.label] = None
+    return {place: ", ".join(labels) for place, labels in sorted(found.items())}
 
 
-def mean_curve(row: Row, score: str) -> tuple[list[int], list[float]]:
-    """Steps that all runs of the row validated at, and their mean score there."""
-    found = [{point.step: point.scores[score] for point in run.validations} for run in row.runs]
+def mean_curve(row: Row, score: str, by_time: bool = False) -> tuple[list[float], list[float]]:
+    """Steps, or minutes, at which all runs of the row validated, and their mean score there."""
+    found = [{point.step: point for point in run.validations} for run in row.runs]
+    before = [run.before or Before() for run in row.runs]
     steps = sorted(set.intersection(*(set(each) for each in found)))
-    return steps, [sum(each[step] for each in found) / len(found) for step in steps]
+    values = [fmean(each[step].scores[score] for each in found) for step in steps]
+    if by_time:
+        wait = fmean(each.seconds for each in before)
+        return [(wait + fmean(each[step].seconds for each in found)) / 60 for step in steps], values
+    return [fmean(each.steps for each in before) + step for step in steps], values
 
 
 def run_scores(row: Row) -> set[str]:

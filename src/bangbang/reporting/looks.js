@@ -1,7 +1,8 @@
 /* What every part of the report shares: scores as text, a look for each row, sections, choices. */
 
 const results = record.results, MAIN = results.main;
-const SIGN = results.less.includes(MAIN) ? -1 : 1; // what turns the main score into one of which more is better
+const signOf = (score) => (results.less.includes(score) ? -1 : 1); // what turns a score into one of which more is better
+const SIGN = signOf(MAIN);
 const decimals = (score) => (score === "cider-d" ? 3 : 2);
 const shown = (score, value) => plain(value, decimals(score));
 const gained = (score, value) => signed(value, decimals(score));
@@ -11,8 +12,8 @@ const pValue = (p) => (p <= 1 / (1 + results.resamples) ? `p ${record.least_p}` 
 const whole = (value) => Math.round(value).toLocaleString("en");
 const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/* Colour and marker tell the family; within one, SPG's colours darken as p_drop rises. */
-const FAMILIES = { mle: ["triangle", 3], raml: ["circle", 3], pg: ["square", 3], spg: ["diamond", 4], soft: ["pentagon", 2], own: ["star", 4] };
+/* Colour and marker tell the family; within one, SPG's colours darken as p_drop rises. There may be many rows that are not the paper's. */
+const FAMILIES = { mle: [["triangle"], 3], raml: [["circle"], 3], pg: [["square"], 3], spg: [["diamond"], 4], soft: [["pentagon"], 2], own: [["star", "cross", "wedge"], 10] };
 const FAMILY_OF = { mle: "mle", raml: "raml", pg: "pg", bbspg: "spg", spg: "soft" };
 const MARKS = {
   triangle: "M0 -5.6 L5.4 4.4 L-5.4 4.4 Z",
@@ -20,15 +21,17 @@ const MARKS = {
   square: "M-4.3 -4.3 H4.3 V4.3 H-4.3 Z",
   diamond: "M0 -6 L5.4 0 L0 6 L-5.4 0 Z",
   pentagon: "M0 -5.5 L5.2 -1.7 L3.2 4.5 L-3.2 4.5 L-5.2 -1.7 Z",
+  cross: "M-1.7 -5.6 H1.7 V-1.7 H5.6 V1.7 H1.7 V5.6 H-1.7 V1.7 H-5.6 V-1.7 H-1.7 Z",
+  wedge: "M0 5.6 L5.4 -4.4 L-5.4 -4.4 Z",
   star: "M0 -6.2 L1.7 -2 L6 -1.9 L2.7 1 L3.7 5.2 L0 2.8 L-3.7 5.2 L-2.7 1 L-6 -1.9 L-1.7 -2 Z",
 };
 
 const familyOf = (row) => (row.extension ? "own" : FAMILY_OF[row.objective]);
 const looks = new Map();
-for (const [family, [marker, count]] of Object.entries(FAMILIES)) {
+for (const [family, [markers, count]] of Object.entries(FAMILIES)) {
   const members = results.rows.filter((row) => familyOf(row) === family).sort((one, other) => (one.p_drop ?? 0) - (other.p_drop ?? 0));
   const first = family === "spg" && members.length < count ? 1 : 0; // few need not begin with the palest
-  members.forEach((row, place) => looks.set(row.label, { marker, colour: `var(--${family}-${(first + place) % count + 1})` }));
+  members.forEach((row, place) => looks.set(row.label, { marker: markers[place % markers.length], colour: `var(--${family}-${(first + place) % count + 1})` }));
 }
 
 function svg(tag, attributes = {}, ...content) {
@@ -45,9 +48,18 @@ function glyph(label) {
 
 function named(row) {
   const name = element("span", "named", glyph(row.label), row.label);
-  if (row.extension) name.append(element("small", "own", "our own"));
+  if (row.extension) name.append(element("small", "own", "not the paper’s"));
   return name;
 }
+
+/* What a row wrote by a decoder, or greedily without DUP. */
+const sideOf = (row, name) => row.decoded[name] ?? row[name];
+/* As all rows decode by it; its own name where they differ. */
+function decoderName(name) {
+  const told = new Set(results.rows.map((row) => row.decoded[name].decoding));
+  return told.size === 1 ? [...told][0] : name;
+}
+const decoderOptions = () => results.decoders.map((name) => [name, decoderName(name)]);
 
 const rowOf = (label) => results.rows.find((row) => row.label === label);
 

@@ -45,7 +45,10 @@ function again() {
 
 answer();
 scoreTable();
+decoderTable();
 learningCurves();
+readingTable();
+outputsSideBySide();
 sweep();
 dupExamples();
 exampleBrowser();

@@ -15,7 +15,8 @@ from bangbang.tasks import title
 
 FILES = resources.files("bangbang.reporting")
 OWN_STYLES = [FILES / "page.css"]
-OWN_SCRIPTS = [FILES / name for name in ("looks.js", "charts.js", "table.js", "curves.js", "browser.js", "page.js")]
+NAMES = ("looks.js", "charts.js", "table.js", "curves.js", "browser.js", "readable.js", "page.js")
+OWN_SCRIPTS = [FILES / name for name in NAMES]
 
 
 CURVE_POINTS = 120

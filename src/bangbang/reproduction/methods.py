@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import tomli_w
@@ -19,14 +20,36 @@ DEFAULT = "paper"
 LATE = {"tokens": 1 / 2, "features": 3 / 8}  # of the steps, by what models read: what validation liked best
 
 
+Share = float | Mapping[str, float]
+"""Of the budget's steps; where tasks differ, by task."""
+NOTHING: Mapping[str, float] = MappingProxyType({})
+
+
 class Stage(NamedTuple):
     """A stage of a row's own."""
 
     settings: tuple[str, ...] = ()
     use: tuple[str, ...] = ()
-    share: float = 1.0
-    """Its steps, as a share of the budget's."""
+    of_steps: Mapping[str, float] = NOTHING
+    share: Share = 1.0
+    """Its steps."""
     start: str = "last"
+
+    def table(self, config: Config) -> dict[str, Any]:
+        """As `[[stages]]` has it."""
+        found: dict[str, Any] = {"steps": steps_of(self.share, config), "start": self.start}
+        for setting in (*self.settings, *counted(self.of_steps, config), *bundled(self.use, config)):
+            name, _, text = setting.partition("=")
+            table, _, key = name.partition(".")
+            value = configs.value_of(text)
+            # what a whole run has in these tables, a stage has by names of its own
+            if name == "training.batch_size":
+                found[key] = value
+            elif name == "data.all_references":
+                found["references"] = "all" if value else "own"
+            else:
+                found.setdefault(table, {})[key] = value
+        return found
 
 
 class Method(NamedTuple):
@@ -43,8 +66,10 @@ class Method(NamedTuple):
     """Bundles of settings that several rows share."""
     starts_from: str = ""
     """The method whose weights it starts from; empty means a cold start."""
-    share: float = 1.0
-    """Its steps, as a share of the budget's."""
+    share: Share = 1.0
+    """Its steps."""
+    of_steps: Mapping[str, float] = NOTHING
+    """Settings that are numbers of steps, as shares of the budget's."""
     stages: tuple[Stage, ...] = ()
     """What it is trained by in turn, instead of the budget's own stages."""
     late: bool = False
@@ -59,27 +84,13 @@ class Method(NamedTuple):
 
     def changes(self, config: Config) -> list[str]:
         """Its settings for runs that are otherwise `config`."""
-        own = [*self.settings, *bundled(self.use, config)]
+        own = [*self.settings, *counted(self.of_steps, config), *bundled(self.use, config)]
         if self.stages:
-            return [*own, *self.staged(config)]
+            tables = [stage.table(config) for stage in self.stages]
+            total = sum(table["steps"] for table in tables)
+            return [*own, f"stages={inline(tables)}", f"training.max_steps={total}"]
         cut = [] if self.share == 1 else [f"training.max_steps={steps_of(self.share, config)}"]
         return [*own, *cut, *(self.delays(config) if self.late else [])]
-
-    def staged(self, config: Config) -> list[str]:
-        """The stages as one setting, then what no stage can have for itself."""
-        tables, whole = [], []
-        for stage in self.stages:
-            table: dict[str, Any] = {"steps": steps_of(stage.share, config), "start": stage.start}
-            for setting in (*stage.settings, *bundled(stage.use, config)):
-                name, _, text = setting.partition("=")
-                key, _, inner = name.partition(".")
-                if key in configs.STAGED:
-                    table.setdefault(key, {})[inner] = configs.value_of(text)
-                else:
-                    whole.append(setting)
-            tables.append(table)
-        total = sum(table["steps"] for table in tables)
-        return [f"stages={inline(tables)}", f"training.max_steps={total}", *whole]
 
     def delays(self, config: Config) -> list[str]:
         delay = round(LATE[config.model.reads] * config.max_steps)
@@ -90,8 +101,14 @@ class Method(NamedTuple):
         return [f"{stage}.objective.p_drop_delay={steps}" for stage, steps in left.items()]
 
 
-def steps_of(share: float, config: Config) -> int:
-    return max(1, round(share * config.max_steps))
+def steps_of(share: Share, config: Config) -> int:
+    part = share[config.task.kind] if isinstance(share, Mapping) else share
+    return max(1, round(part * config.max_steps))
+
+
+def counted(of_steps: Mapping[str, float], config: Config) -> list[str]:
+    """Settings that are shares of the budget's steps, as numbers."""
+    return [f"{name}={steps_of(share, config)}" for name, share in of_steps.items()]
 
 
 def inline(value: Any) -> str:

@@ -120,5 +120,6 @@ def changes(before: Config, now: Config) -> Iterator[str]:
     for key in configs.differences(before, now):
         was, now_is = old.get(key), new.get(key)
         moved = key == "training.init" and was and now_is  # the folder has another name, seen from here
-        if key not in INDIFFERENT and not moved:
+        tuned = key.startswith("decoding.")  # which trains nothing: `bangbang tune` writes it
+        if key not in INDIFFERENT and not moved and not tuned:
             yield f"{key} was {was!r}, now {now_is!r}"

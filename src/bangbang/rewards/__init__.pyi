@@ -1,4 +1,5 @@
 from bangbang.contracts import Bounds as Bounds
+from bangbang.contracts import CompletionState as CompletionState
 from bangbang.contracts import Increments as Increments
 from bangbang.contracts import PlainState as PlainState
 from bangbang.contracts import Reward as Reward
@@ -13,6 +14,7 @@ from bangbang.rewards.function import FunctionReward as FunctionReward
 from bangbang.rewards.increments import Best as Best
 from bangbang.rewards.increments import adapted as adapted
 from bangbang.rewards.increments import arg_max_set as arg_max_set
+from bangbang.rewards.increments import completions as completions
 from bangbang.rewards.increments import dense as dense
 from bangbang.rewards.increments import look_up as look_up
 from bangbang.rewards.increments import repeat as repeat

@@ -78,6 +78,15 @@ def edit_row(row: Tensor, differs: Tensor) -> Tensor:
     return (torch.cat([start, without_insertion], dim=-1) - position).cummin(-1).values + position
 
 
+def without_repeats(tokens: Tensor) -> Tensor:
+    """The different tokens of each row, then `<pad>`; slots that no row needs are left out. [B, S] -> [B, K]"""
+    ordered = tokens.sort(1, descending=True).values  # `<pad>` is 0, and comes last
+    again = torch.zeros_like(ordered, dtype=torch.bool)
+    again[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+    kept = ordered.masked_fill(again, PAD).sort(1, descending=True).values
+    return kept[:, : max(1, int((kept != PAD).sum(1).max()))]
+
+
 class WordErrorState(ScoredState):
     """Keeps the last row of the table D(z, y_{1:j}), j = 0 ... T."""
 
@@ -104,6 +113,19 @@ class WordErrorState(ScoredState):
         self.row = edit_row(self.row, self.references.words != tokens[:, None, None])
         distances = self.row.gather(2, self.references.lengths[:, :, None]).squeeze(2)
         return self.score(distances, self.references.lengths)
+
+    def completions(self) -> Tensor:
+        """y_{j+1} for every j that minimises D(z, y_{1:j}) + (the `<unk>` of y after j, which nothing matches).
+
+        What follows j in y then completes z best. Of several references, it is those that can be reached best.
+        """
+        unknown = (self.references.tokens == UNK).flip(2).cumsum(2).flip(2)
+        costs = (self.row[:, :, :-1] + unknown).masked_fill(self.beyond, FAR)  # [B, M, T]
+        least = costs.amin(2)
+        rates = least / self.references.lengths.to(self.scores.dtype)  # an absent reference has a rate of inf
+        reached = (rates == rates.amin(1, keepdim=True)) & self.alive[:, None]
+        chosen = (costs == least[:, :, None]) & reached[:, :, None]
+        return without_repeats(self.references.tokens.where(chosen, PAD).flatten(1))
 
     def score(self, distances: Tensor, lengths: Tensor) -> Tensor:
         return 1 - distances / lengths.clamp(min=1).to(self.scores.dtype)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self, TypeVar
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Increments, PlainState, RewardState
+from bangbang.contracts import CompletionState, Increments, PlainState, RewardState
 from bangbang.errors import InputError
 from bangbang.symbols import PAD
 
@@ -64,6 +64,9 @@ class Adapted(RewardState):
     def value(self) -> Tensor:
         return self.state.value()
 
+    def completions(self) -> Tensor:
+        return completions(self.state)
+
     def select(self, rows: Tensor) -> Self:
         return type(self)(self.state.select(rows))
 
@@ -71,6 +74,17 @@ class Adapted(RewardState):
 def adapted(state: PlainState) -> RewardState:
     """The state itself if it has all of the contract, else with the defaults of what it lacks."""
     return state if isinstance(state, RewardState) else Adapted(state)
+
+
+def completions(state: PlainState) -> Tensor:
+    """The tokens that begin a best completion [B, K]; an InputError if the reward does not know them."""
+    if not isinstance(state, CompletionState):
+        name = type(state).__name__.removesuffix("State")
+        raise InputError(
+            f"{name}: this reward does not know how a prefix is completed best; "
+            'set reward.kind = "edit-distance", with reward.unit = "word"'
+        )
+    return state.completions()
 
 
 S = TypeVar("S", bound=PlainState)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bangbang.contracts import Increments, Reward, RewardState
 from bangbang.errors import InputError
-from bangbang.rewards.increments import adapted
+from bangbang.rewards.increments import adapted, completions
 from bangbang.rewards.references import PerRow, References
 from bangbang.rewards.state import BaseReward, State
 from bangbang.symbols import PAD
@@ -63,6 +63,10 @@ class SumState(PerRow):
     def value(self) -> Tensor:
         first, *others = (weight * part.value() for part, weight in zip(self.parts, self.weights, strict=True))
         return sum(others, start=first)
+
+    def completions(self) -> Tensor:
+        """Those of the main reward: shaping tells apart what leads on, not what is reached."""
+        return completions(self.parts[0])
 
     def main_value(self) -> Tensor:
         return self.parts[0].main_value()

@@ -2,6 +2,8 @@
 
 A checkpoint is a folder `step-00001000` with `model.safetensors`, `optimizer.safetensors` and `state.json`, which
 states the step, what the run is, and a checksum of each file. It appears under its name only when it is complete.
+Where weights are averaged, `model.safetensors` has the average, which is what a run is judged by, and the weights that
+training goes on with are in `raw.safetensors`.
 """
 
 import hashlib
@@ -20,6 +22,7 @@ from bangbang.plain_files import open_plain
 from bangbang.training.tensors import check_finite, check_header, read_tensors, write_tensors
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+RAW = "raw.safetensors"
 # what each optimiser keeps for a parameter
 ENTRIES = {torch.optim.Adagrad: {"step", "sum"}, torch.optim.AdamW: {"step", "exp_avg", "exp_avg_sq"}}
 
@@ -53,6 +56,8 @@ class CheckpointState(NamedTuple):
     progress: Progress
     origin: dict[str, Any]
     """What the run is: its config and its vocabulary's fingerprint."""
+    latest: str = MODEL
+    """The file of the weights that training goes on with."""
 
 
 def name_of(step: int) -> str:
@@ -79,18 +84,21 @@ def save(
     optimizer: torch.optim.Optimizer,
     progress: Progress,
     origin: Mapping[str, Any] | None = None,
+    average: Mapping[str, Tensor] | None = None,
 ) -> Path:
-    """Write the checkpoint of this step below `folder` and return it."""
+    """Write the checkpoint of this step below `folder` and return it; `average` is the model's state, averaged."""
     target = folder / name_of(progress.step)
-    weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    state = optimizer_tensors(model, optimizer)
-    check_finite(f"step {progress.step}: no checkpoint is written", {**weights, **state})
+    files: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMIZER: optimizer_tensors(model, optimizer)}
+    if average is not None:
+        files |= {MODEL: average, RAW: files[MODEL]}
+    for tensors in files.values():
+        check_finite(f"step {progress.step}: no checkpoint is written", tensors)
     try:
         with whole_folder(target, replace=True) as draft:
-            for name, tensors in ((MODEL, weights), (OPTIMIZER, state)):
+            for name, tensors in files.items():
                 with new_file(draft / name) as file:
-                    write_tensors(file, tensors)
-            sums = {name: checksum(draft / name) for name in (MODEL, OPTIMIZER)}
+                    write_tensors(file, {key: tensor.contiguous() for key, tensor in tensors.items()})
+            sums = {name: checksum(draft / name) for name in files}
             table = {**progress._asdict(), "origin": dict(origin or {}), "sha256": sums}
             write_whole(draft / STATE, json.dumps(table, indent=1) + "\n")
     except OSError as error:
@@ -111,14 +119,15 @@ def read_state(checkpoint: Path) -> CheckpointState:
     progress = progress_of(state, path)
     if name_of(progress.step) != checkpoint.name:
         raise InputError(f"{path}: damaged (is of step {progress.step})")
-    for name in (MODEL, OPTIMIZER):
+    latest = RAW if RAW in sums else MODEL
+    for name in dict.fromkeys((MODEL, OPTIMIZER, latest)):
         try:
             matches = checksum(checkpoint / name) == sums.get(name)
         except OSError as error:
             raise InputError(f"{checkpoint / name}: damaged or missing ({error.strerror})") from None
         if not matches:
             raise InputError(f"{checkpoint / name}: does not match its checksum")
-    return CheckpointState(progress, origin)
+    return CheckpointState(progress, origin, latest)
 
 
 def progress_of(state: dict[str, Any], path: Path) -> Progress:
@@ -137,17 +146,22 @@ def read_progress(checkpoint: Path) -> Progress:
     return read_state(checkpoint).progress
 
 
-def check_model(checkpoint: Path, model: nn.Module) -> None:
+def check_model(checkpoint: Path, model: nn.Module, file: str = MODEL) -> None:
     """Whether the checkpoint's weights fit `model`, by names, shapes and types alone: `model` may be without memory."""
-    check_header(checkpoint / MODEL, model.state_dict())
+    check_header(checkpoint / file, model.state_dict())
 
 
-def load_model(checkpoint: Path, model: nn.Module) -> None:
-    """Put the checkpoint's weights into `model`; names and shapes must agree, and every number must be finite."""
-    check_model(checkpoint, model)
-    tensors = read_tensors(checkpoint / MODEL)
-    check_finite(str(checkpoint / MODEL), tensors)
-    model.load_state_dict(tensors)
+def read_weights(checkpoint: Path, model: nn.Module, file: str = MODEL) -> dict[str, Tensor]:
+    """The checkpoint's weights; names and shapes must agree with the model's, and every number must be finite."""
+    check_model(checkpoint, model, file)
+    tensors = read_tensors(checkpoint / file)
+    check_finite(str(checkpoint / file), tensors)
+    return tensors
+
+
+def load_model(checkpoint: Path, model: nn.Module, file: str = MODEL) -> None:
+    """Put the checkpoint's weights into `model`."""
+    model.load_state_dict(read_weights(checkpoint, model, file))
 
 
 def load_optimizer(checkpoint: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

@@ -11,14 +11,14 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator
-from torch import nn
+from torch import Tensor, nn
 from torch._C._distributed_c10d import Store, TCPStore
 
 from bangbang.errors import InputError, ReportedElsewhereError
@@ -93,10 +93,10 @@ class Ranks:
                     message = f"process {rank} of this run has another {name} than process 0"
                     raise InputError(message) if self.is_main else ReportedElsewhereError(message)
 
-    def share_weights(self, model: nn.Module) -> None:
-        """Give every process the main one's weights."""
+    def share(self, tensors: Iterable[Tensor]) -> None:
+        """Give every process the main one's numbers, in place."""
         if self.count > 1:
-            for tensor in model.state_dict().values():
+            for tensor in tensors:
                 dist.broadcast(tensor, 0)
 
     def share_optimizer(self, parameters: Sequence[nn.Parameter], optimizer: torch.optim.Optimizer) -> None:

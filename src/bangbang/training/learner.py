@@ -51,9 +51,9 @@ def check_memory(examples: int, config: Config) -> None:
     length = config.data.max_target_length
     for leg in config.legs:
         together = min(examples, leg.batch_size)
-        samples = getattr(leg.objective, "samples", 1)  # guests' objectives may have none
-        what = f"objective.samples = {samples:,} for {together:,} examples a step"
-        needed = together * samples * length * memory.SAMPLED_TOKEN
+        each = leg.objective.sequences
+        what = f"a step of {each:,} sequences for each of {together:,} examples"
+        needed = together * each * length * memory.SAMPLED_TOKEN
         memory.require(needed, what, "lower objective.samples or the batch size")
 
 

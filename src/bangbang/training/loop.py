@@ -5,7 +5,7 @@ resumed from weights, optimiser state and a step number alone, and equals one th
 """
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from bangbang.metrics.metric import is_better
 from bangbang.randomness import seed_for
 from bangbang.tasks import quick
 from bangbang.training import checkpoint, guard, retention, stage_start
+from bangbang.training.averaging import WeightAverage
 from bangbang.training.checkpoint import Progress
 from bangbang.training.distributed import Ranks, join, launch
 from bangbang.training.evaluation import decode_split
@@ -143,8 +144,8 @@ class Trainer:
         self.saved, self.saved_at = self.progress.step, time.monotonic()
         self.leg = self.config.leg_at(self.progress.step)
         self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
+        saved = run.checkpoints / checkpoint.name_of(self.progress.step)
         if not self.leg_begins():
-            saved = run.checkpoints / checkpoint.name_of(self.progress.step)
             load = partial(checkpoint.load_optimizer, saved, self.model, self.optimizer)
             self.ranks.together(load, on_main_only=True)
         # those of later stages too: what is wrong with one should not be found out after hours
@@ -159,11 +160,24 @@ class Trainer:
         if not self.leg_begins():
             self.hand_over_start()
         self.utility = run_utility(run, self.config.decoding, lambda: self.stream.split)
+        self.average = None if self.leg_begins() else self.saved_average(saved)
         self.journal = Journal(run.folder, self.progress.step) if accelerator.is_main_process else None
 
     def leg_begins(self) -> bool:
         """Whether the run stands at the start of its stage, where the optimiser's state is fresh."""
         return self.progress.step == self.leg.first_step
+
+    def new_average(self) -> WeightAverage | None:
+        decay = self.leg.optimizer.average_decay
+        return WeightAverage(self.model, decay) if decay else None
+
+    def saved_average(self, saved: Path) -> WeightAverage | None:
+        """The average as it was in a checkpoint, which only the main process reads."""
+        average = self.new_average()
+        if average is not None:
+            self.ranks.together(lambda: average.load(checkpoint.read_weights(saved, self.model)), on_main_only=True)
+            self.ranks.share(average.values.values())
+        return average
 
     def objective(self, leg: Leg) -> Objective:
         length = self.config.data.max_target_length
@@ -172,9 +186,10 @@ class Trainer:
     def begin_leg(self) -> None:
         """Go on with the stage that begins at this step: its weights, a new optimiser, its objective."""
         self.leg = self.config.leg_at(self.progress.step)
-        if self.leg.start == "best" and self.progress.best_step != self.progress.step:
+        if self.leg.start == "best" and self.progress.has_best:
             self.ranks.together(self.load_best, on_main_only=True)
-            self.ranks.share_weights(self.model)
+            self.ranks.share(self.model.state_dict().values())
+        self.average = self.new_average()
         self.optimizer = build_optimizer(self.model.parameters(), self.leg.optimizer)
         self.own_learner.objective = self.objectives[self.leg.number]
         self.hand_over_start()
@@ -192,7 +207,7 @@ class Trainer:
         assert isinstance(objective, AnchoredObjective)
         use = stage_start.save if self.leg_begins() else stage_start.load
         self.ranks.together(partial(use, self.run.checkpoints, self.leg.number, start), on_main_only=True)
-        self.ranks.share_weights(start)
+        self.ranks.share(start.state_dict().values())
         objective.begin_stage(start)
 
     def load_best(self) -> None:
@@ -288,6 +303,8 @@ class Trainer:
             for group in self.optimizer.param_groups:
                 group["lr"] = learning_rate(step - self.leg.first_step, self.leg.steps, settings)
             clipped_step(self.optimizer, factor, norm, settings.clip_norm)
+        if self.average is not None:
+            self.average.add(step - self.leg.first_step + 1)
         self.optimizer.zero_grad(set_to_none=True)
         examples = len(batch.source) * accelerator.num_processes
         return loss if count > 0 else loss * torch.nan, norm, diagnostics, examples
@@ -307,18 +324,19 @@ class Trainer:
     def validate(self) -> None:
         """Decode the validation set, score it, note whether it is the best so far."""
         limits, metric, step = self.config.training, self.config.metric, self.progress.step
-        decoded = decode_split(
-            self.run,
-            self.model,
-            self.valid_split,
-            self.config.decoding,
-            limit=limits.validation_examples,
-            seed=limits.seed,
-            device=self.accelerator.device,
-            part=(self.ranks.rank, self.ranks.count),
-            gather=self.ranks.gather,
-            utility=self.utility,
-        )
+        with self.average.in_place() if self.average else nullcontext():
+            decoded = decode_split(
+                self.run,
+                self.model,
+                self.valid_split,
+                self.config.decoding,
+                limit=limits.validation_examples,
+                seed=limits.seed,
+                device=self.accelerator.device,
+                part=(self.ranks.rank, self.ranks.count),
+                gather=self.ranks.gather,
+                utility=self.utility,
+            )
         found = self.ranks.is_main and quick(self.task.metric, decoded.outputs, decoded.references)
         scores = self.ranks.from_main(found)
         words = sum(len(output.split()) for output in decoded.outputs) / len(decoded.outputs)
@@ -343,5 +361,6 @@ class Trainer:
 
     def write_checkpoint(self) -> None:
         folder, kept = self.run.checkpoints, self.config.training.keep_checkpoints
-        checkpoint.save(folder, self.model, self.optimizer, self.progress, self.run.origin)
+        average = self.average.tensors() if self.average else None
+        checkpoint.save(folder, self.model, self.optimizer, self.progress, self.run.origin, average)
         retention.prune(folder, kept, self.progress.best_step)

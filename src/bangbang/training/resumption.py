@@ -49,7 +49,7 @@ def resume(run: Run, model: nn.Module) -> Resumption:
     changed = changes(newest.state.origin.get("config"), run.config)
     if changed:
         raise InputError(f"{newest.checkpoint}: was made with another config: {', '.join(changed)}")
-    checkpoint.load_model(newest.checkpoint, model)
+    checkpoint.load_model(newest.checkpoint, model, newest.state.latest)
     retention.tidy(run.checkpoints, newest.checkpoint)
     notes = [f"damaged, set aside: {message}" for message in newest.damaged]
     notes.append(f"going on from {newest.checkpoint.name}")

@@ -17,6 +17,7 @@ from bangbang.contracts import InputSizes, Task, Vocabulary
 from bangbang.corpora.settings import CorpusSettings
 from bangbang.data import Corpus, load_vocabulary, prepare
 from bangbang.data.corpus import caveat, wrong_features
+from bangbang.data.given import GivenVocabulary
 from bangbang.errors import InputError
 from bangbang.files import make_folder, read_json, write_whole
 from bangbang.folders import refuse_links
@@ -169,7 +170,11 @@ class Run:
                 f"{config.data.corpus} are {given}; set another model.kind"
             )
         sources = None if self.source_vocabulary is None else len(self.source_vocabulary)
-        return config.model.build(InputSizes(len(self.vocabulary), sources, images["size"] if images else None))
+        sizes = InputSizes(len(self.vocabulary), sources, images["size"] if images else None)
+        if isinstance(self.vocabulary, GivenVocabulary):
+            foreign = self.vocabulary
+            sizes = sizes._replace(translation=foreign.translation, specials=tuple(foreign.specials))
+        return config.model.build(sizes)
 
     def outline(self) -> Generator[Any]:
         """The model's names and shapes, without memory for its weights."""

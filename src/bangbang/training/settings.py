@@ -28,6 +28,9 @@ class OptimizerSettings(Settings):
     """The rate rises linearly over these steps."""
     decay: Literal["none", "cosine"] = "none"
     """`cosine` lets the rate fall to zero at the last step of the run, or of its stage."""
+    average_decay: float = 0.0
+    """d of the average of weights, w̄ ← d·w̄ + (1-d)·w after each step of a stage, by which a run is validated, kept and
+    used; such as 0.999. 0 means the weights themselves."""
 
     def __post_init__(self) -> None:
         self.require(
@@ -36,6 +39,7 @@ class OptimizerSettings(Settings):
             initial_accumulator=(0 <= self.initial_accumulator <= 1e6, "at least 0 and at most a million"),
             clip_norm=(self.clip_norm > 0, "above 0"),
             warmup_steps=(self.warmup_steps >= 0, "at least 0"),
+            average_decay=(0 <= self.average_decay < 1, "at least 0 and below 1"),
         )
 
 

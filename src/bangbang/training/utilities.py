@@ -47,7 +47,7 @@ def run_utility(run: Run, decoding: DecodingSettings, train: Callable[[], Split]
         if score := next((score for score in (name, f"{name}.f1") if score in metric.names), None):
             return MetricUtility(metric, score, run.vocabulary.decode)
     known = ", ".join([*registry.names("rewards"), *run.task.metric.names])
-    raise InputError(f"decoding.utility = {name!r} is no reward and no score of a metric; choose one of {known}")
+    raise InputError(f"decoding.utility = {name[:80]!r} is no reward and no score of a metric; choose one of {known}")
 
 
 def reward_settings(run: Run, name: str) -> RewardSettings:

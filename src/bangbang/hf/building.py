@@ -1,0 +1,84 @@
+"""The [model] table's `hf` kind, built: a pretrained model, or a family's architecture made anew; perhaps with LoRA."""
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+
+from bangbang.contracts import InputSizes
+from bangbang.errors import InputError
+from bangbang.hf.loading import check_sizes, load_config, load_model, load_tokenizer, model_of, quiet, told
+from bangbang.hf.policy import Policy
+from bangbang.hf.tokens import Tokens
+from bangbang.symbols import BOS, EOS, PAD
+
+
+def pretrained(name: str, lora: Mapping[str, Any], separator: str, sizes: InputSizes) -> Policy:
+    """A model of a folder or the hub, whose tokenizer is the vocabulary."""
+    if sizes.translation is None:
+        raise InputError(
+            f'model.name = {name!r}: the vocabulary must be the model\'s own; set vocabulary.kind = "tokenizer" and '
+            "vocabulary.file to its tokenizer.json"
+        )
+    model = model_of(load_config(name), name) if is_outline() else load_model(name)
+    with torch.device("cpu"):
+        tokens = Tokens.given(model, load_tokenizer(name), sizes.translation, sizes.specials, separator)
+    return Policy(adapted(model, lora), tokens=tokens)
+
+
+def untrained(table: Mapping[str, Any], lora: Mapping[str, Any], separator: str, sizes: InputSizes) -> Policy:
+    """A family's architecture with the weights that it is initialised with, for the corpus's vocabulary."""
+    model = model_of(config_of(table, sizes), "model.from_scratch")
+    with torch.device("cpu"):
+        if sizes.translation is None:
+            tokens = Tokens.own(model, sizes.vocabulary)
+        else:
+            tokens = Tokens.given(model, None, sizes.translation, sizes.specials, separator)
+    return Policy(adapted(model, lora), tokens=tokens)
+
+
+def is_outline() -> bool:
+    """Whether names and shapes alone are asked for."""
+    return torch.empty(0).device.type == "meta"
+
+
+def config_of(table: Mapping[str, Any], sizes: InputSizes) -> PreTrainedConfig:
+    """The config of [model.from_scratch]: a `family` and settings of its own."""
+    given = dict(table)
+    family = given.pop("family")
+    with quiet():
+        known = told(f"model.from_scratch: family = {family!r}", lambda: AutoConfig.for_model(family))
+        for key in given:
+            if not hasattr(known, key):
+                near = difflib.get_close_matches(key, [*known.to_dict(), *known.attribute_map], n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise InputError(f"model.from_scratch: {family} has no setting {key!r}{hint}")
+        if sizes.translation is None:
+            ids = {"vocab_size": sizes.vocabulary, "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS}
+        else:
+            end = sizes.translation.ends[0]
+            ids = {"vocab_size": sizes.translation.foreign_size} | dict.fromkeys(
+                ("pad_token_id", "bos_token_id", "eos_token_id"), end
+            )
+        if known.is_encoder_decoder:
+            ids["decoder_start_token_id"] = ids["bos_token_id"]
+        config = told("model.from_scratch", lambda: AutoConfig.for_model(family, **{**ids, **given}))
+    check_sizes("model.from_scratch", config.to_dict())
+    return config
+
+
+def adapted(model: PreTrainedModel, lora: Mapping[str, Any]) -> Any:
+    """The model with low-rank adapters, which alone are trained; as it is without settings for them."""
+    if not lora:
+        return model
+    from peft import LoraConfig, get_peft_model
+
+    known = list(inspect.signature(LoraConfig).parameters)
+    for key in lora:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            raise InputError(f"model.lora: peft knows no {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return told("model.lora", lambda: get_peft_model(model, LoraConfig(**lora)))

@@ -1,0 +1,134 @@
+"""`bangbang train` and the verbs that read its runs, for models of the transformers library."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bangbang.cli.main import main
+from bangbang.hf import Policy
+from bangbang.training import Run
+
+
+def train(config: Path, out: Path, *settings: str, resume: bool = False) -> int:
+    options = [word for setting in settings for word in ("--set", setting)]
+    return main(["train", str(config), "--out", str(out), *options, *(["--resume"] if resume else [])])
+
+
+def weights(run: Path, step: int) -> dict[str, torch.Tensor]:
+    return load_file(run / "checkpoints" / f"step-{step:08d}" / "model.safetensors")
+
+
+def test_a_run_that_was_interrupted_equals_one_that_was_not(hf_config: Path, hf_run: Path, tmp_path: Path) -> None:
+    """Through both stages, stopped in the middle of the second."""
+    assert train(hf_config, tmp_path / "run", "training.max_steps=4") == 0
+    assert train(hf_config, tmp_path / "run", resume=True) == 0
+    found, expected = weights(tmp_path / "run", 6), weights(hf_run, 6)
+    assert set(found) == set(expected)
+    assert all(torch.equal(found[name], expected[name]) for name in found)
+    before = weights(hf_run, 3)
+    assert any(not torch.equal(before[name], expected[name]) for name in found)
+
+
+def test_runs_are_evaluated_and_explained(hf_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(hf_run), "--split", "test", "--side-by-side", "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)["scores"]
+    assert {"greedy", "beam 4"} <= set(scores)
+    assert main(["explain", str(hf_run), "--example", "1"]) == 0
+    assert "in the loss" in capsys.readouterr().out
+
+
+def test_a_run_says_the_same_of_a_line_alone_and_in_a_batch(hf_run: Path) -> None:
+    from bangbang.decoding import generate
+    from bangbang.decoding.settings import DecodingSettings
+
+    run = Run.open(hf_run)
+    model = run.load_model("last")
+    assert isinstance(model, Policy)
+    sources = run.encode_sources(["a clock", "This package is a small parser for your phone.", "an editor"])
+    for method in ("greedy", "beam", "sample"):
+        config = DecodingSettings(method=method)  # type: ignore[arg-type]
+        together = generate(model, sources, config, 8)
+        alone = [generate(model, [source], config, 8, first_line=line)[0] for line, source in enumerate(sources)]
+        assert [ranked[0].tokens for ranked in together] == [ranked[0].tokens for ranked in alone]
+
+
+def test_a_model_without_an_encoder_learns_to_write(hf_config: Path, tmp_path: Path) -> None:
+    family = '{family = "gpt2", n_embd = 16, n_layer = 1, n_head = 2, n_positions = 64}'
+    settings = [f"model.from_scratch={family}", "training.max_steps=3", "training.validate_every=3"]
+    assert train(hf_config, tmp_path / "run", *settings) == 0
+    policy = Run.open(tmp_path / "run").load_model("last")
+    assert isinstance(policy, Policy)
+    assert not policy.inner.config.is_encoder_decoder
+    # a prompt ends in `<s>`, whatever is in front of it
+    inputs = policy.template.inputs(torch.tensor([[9, 8], [7, 0]]), torch.tensor([2, 1]), policy.alphabet, 0).tensors
+    assert inputs["input_ids"].tolist() == [[9, 8, 1], [0, 7, 1]]
+    assert inputs["attention_mask"].tolist() == [[1, 1, 1], [0, 1, 1]]
+
+
+def tokenizer_settings(folder: Path) -> list[str]:
+    return [
+        "model.from_scratch={}",
+        f'model.name="{folder}"',
+        "vocabulary.kind=tokenizer",
+        f'vocabulary.file="{folder}/tokenizer.json"',
+        'vocabulary.ends=["</s>"]',
+    ]
+
+
+def test_a_pretrained_model_with_adapters(hf_config: Path, hf_folder: Path, tmp_path: Path) -> None:
+    """Adapters alone change, a resumed run equals one that was not interrupted, and nothing else is asked for."""
+    lora = 'model.lora={r = 2, target_modules = ["q_proj", "v_proj"], lora_dropout = 0.1}'
+    settings = [*tokenizer_settings(hf_folder), lora]
+    assert train(hf_config, tmp_path / "whole", *settings) == 0
+    assert train(hf_config, tmp_path / "run", *settings, "training.max_steps=4") == 0
+    assert train(hf_config, tmp_path / "run", *settings, resume=True) == 0
+    found, expected = weights(tmp_path / "run", 6), weights(tmp_path / "whole", 6)
+    assert all(torch.equal(found[name], expected[name]) for name in found)
+    before = weights(tmp_path / "whole", 3)
+    changed = {name for name in found if not torch.equal(before[name], expected[name])}
+    assert changed and all("lora" in name for name in changed)
+    policy = Run.open(tmp_path / "run").load_model("last")
+    assert isinstance(policy, Policy)
+    assert policy.prefix == (2, 1)
+    assert (policy.template.before, policy.template.after) == ((1,), (2,))
+    assert policy.head.size == 324  # of the 328 rows, 320 are tokens
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (["model.from_scratch={}"], "set model.name, or model.from_scratch with a family"),
+        (['model.from_scratch={family="no-such"}'], "family = 'no-such'"),
+        (['model.from_scratch={family="bart", d_modell=8}'], "did you mean 'd_model'?"),
+        (['model.from_scratch={family="vit"}'], "no model that generates texts"),
+        (['model.from_scratch={family="bart", encoder_layers=1000000}'], "more than any model has"),
+        (['model.name="x"'], "empty where there is model.from_scratch"),
+        (["model.from_scratch={}", 'model.name="/nowhere"'], "vocabulary.file to its tokenizer.json"),
+        (["model.lora={rank=3}"], "peft knows no 'rank'"),
+        (['model.lora={r=3, target_modules=["none"]}'], "model.lora"),
+        (['model.from_scratch={family="bart", d_model=32, max_position_embeddings=10}'], "max_position_embeddings may"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    settings: list[str], expected: str, hf_config: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert train(hf_config, tmp_path / "run", *settings) == 2
+    lines = capfd.readouterr().err.splitlines()
+    assert expected in lines[-1]
+    assert "Traceback" not in "".join(lines)
+
+
+def test_a_missing_package_is_one_line(
+    hf_config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from importlib.metadata import PackageNotFoundError
+
+    def missing(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr("bangbang.hf.requirements.version", missing)
+    assert train(hf_config, tmp_path / "run") == 2
+    assert "model.kind = 'hf' needs transformers: pip install 'bangbang[hf]'" in capsys.readouterr().err
