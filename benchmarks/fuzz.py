@@ -60,6 +60,7 @@ class Ground:
         rows = [{"source": source, "target": target} for source, target in PAIRS]
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         (folder / "rows.csv").write_text("source,target\n" + "".join(f'"{one}","{two}"\n' for one, two in PAIRS))
+        (folder / "rows.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))
         pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
         self.captions = CaptionGround(folder / "captions")
         self.tokenizers = TokenizerGround(folder / "tokenizers")
@@ -101,6 +102,7 @@ class Ground:
             "lines": (self.lines / "train.tgt", (damaged,), lambda: self.read_pairs(self.lines)),
             "jsonl": (self.folder / "rows.jsonl", (damaged,), lambda: self.read_pairs(self.folder / "rows.jsonl")),
             "csv": (self.folder / "rows.csv", (damaged,), lambda: self.read_pairs(self.folder / "rows.csv")),
+            "tsv": (self.folder / "rows.tsv", (damaged,), lambda: self.read_pairs(self.folder / "rows.tsv")),
             "parquet": (
                 self.folder / "rows.parquet",
                 (damaged,),

@@ -107,6 +107,8 @@ def test_the_head_keeps_its_contract() -> None:
     expected = [2 * log_p[0, 4], 1.5 * log_p[1, 5], log_p[2, 6], log_p[3, 7] + log_p[3, 8]]
     assert torch.allclose(head.score(features, tokens, weights).log_prob, torch.stack(expected))
     assert torch.allclose(head.log_prob(features, tokens[:, 0].clamp(min=4)), log_p[range(4), [4, 5, 4, 7]])
+    smooth = head.score(features, tokens[:, 1].clamp(min=4), smoothing=0.25).log_prob
+    assert smooth[3] == pytest.approx(float(0.75 * log_p[3, 8] + 0.25 * log_p[3, EOS:].mean()))
     sets = head.score_sets(features, torch.tensor([[4, PAD], [5, 6], [7, 8], [4, 8]])).log_prob
     assert sets[1] == pytest.approx(float((log_p[1, 5].exp() + log_p[1, 6].exp()).log()))
     best, which = head.top_k(features, 2, log_p.argmax(1, keepdim=True))

@@ -108,6 +108,34 @@ def test_no_test_score_chooses_among_spg_rows(reported: Reported) -> None:
     assert "validation picks SPG 0.2; the best of them on the test is SPG 0.6, with 33.25." in " ".join(told.sentences)
 
 
+@pytest.mark.parametrize(
+    ("values", "headline", "sentence"),
+    [
+        (
+            {"MLE": 15.0, "RAML": 16.0, "SPG 0.2": 13.5},
+            "SPG 0.2 wins: −1.50 ROUGE-L over MLE, −2.50 over RAML",
+            "1.50 less",
+        ),
+        ({"MLE": 15.0, "RAML": 16.0, "SPG 0.2": 17.0}, "MLE wins: SPG 0.2 stays 2.00 ROUGE-L behind", "1.00 less"),
+    ],
+)
+def test_less_may_be_better(reported: Reported, values: dict[str, float], headline: str, sentence: str) -> None:
+    results = replace(with_scores(reported[0], values, 0.001), less=["rouge-l"])
+    told = verdict(results)
+    assert told.headline == headline
+    assert f"That is {sentence} than" in " ".join(told.sentences)
+
+
+def test_validation_picks_a_decoder_and_a_row_by_the_direction_of_the_score(reported: Reported) -> None:
+    side = reported[0].rows[0].with_dup
+    sides = {"greedy": replace(side, validation=12.0), "beam": replace(side, validation=11.0)}
+    assert best_decoder(sides) == "greedy" and best_decoder(sides, -1.0) == "beam"
+    values = {"MLE": 30.0, "RAML": 29.0, "SPG 0.2": 28.0, "SPG 0.6": 31.0}
+    results = with_scores(reported[0], values, 0.2)
+    assert picks(results)["SPG"].label == "SPG 0.6"
+    assert picks(replace(results, less=["rouge-l"]))["SPG"].label == "SPG 0.2"
+
+
 def with_best(results: Results, label: str, value: float, p: float) -> Results:
     """The same by two decoders, of which beams are the best of every row; a difference of this value and p to MLE."""
 
@@ -165,31 +193,3 @@ def test_of_every_family_one_row_may_win(reported: Reported) -> None:
         "Of the PG rows validation picks SPG 0.6; the best of them on the test is SPG 0.2, with 35.00."
         in told.sentences
     )
-
-
-@pytest.mark.parametrize(
-    ("values", "headline", "sentence"),
-    [
-        (
-            {"MLE": 15.0, "RAML": 16.0, "SPG 0.2": 13.5},
-            "SPG 0.2 wins: −1.50 ROUGE-L over MLE, −2.50 over RAML",
-            "1.50 less",
-        ),
-        ({"MLE": 15.0, "RAML": 16.0, "SPG 0.2": 17.0}, "MLE wins: SPG 0.2 stays 2.00 ROUGE-L behind", "1.00 less"),
-    ],
-)
-def test_less_may_be_better(reported: Reported, values: dict[str, float], headline: str, sentence: str) -> None:
-    results = replace(with_scores(reported[0], values, 0.001), less=["rouge-l"])
-    told = verdict(results)
-    assert told.headline == headline
-    assert f"That is {sentence} than" in " ".join(told.sentences)
-
-
-def test_validation_picks_a_decoder_and_a_row_by_the_direction_of_the_score(reported: Reported) -> None:
-    side = reported[0].rows[0].with_dup
-    sides = {"greedy": replace(side, validation=12.0), "beam": replace(side, validation=11.0)}
-    assert best_decoder(sides) == "greedy" and best_decoder(sides, -1.0) == "beam"
-    values = {"MLE": 30.0, "RAML": 29.0, "SPG 0.2": 28.0, "SPG 0.6": 31.0}
-    results = with_scores(reported[0], values, 0.2)
-    assert picks(results)["SPG"].label == "SPG 0.6"
-    assert picks(replace(results, less=["rouge-l"]))["SPG"].label == "SPG 0.2"

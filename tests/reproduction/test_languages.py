@@ -14,10 +14,11 @@ from bangbang.metrics import ErrorRates, compare
 from bangbang.reporting import LabelledRun
 from bangbang.reporting.language_table import markdown, page
 from bangbang.reporting.languages import Language, LanguageResults, LanguageScore, language_results, mean_score
-from bangbang.reproduction import default_methods, make_plan, published_scores, read_budget
+from bangbang.reproduction import WorkerPool, default_methods, make_plan, published_scores, read_budget
 from bangbang.tasks import RESAMPLING
 from bangbang.training import EnsembleRun, Run
 from bangbang.training.evaluation import decode_run
+from tests.reproduction.test_methods import work_here
 
 SETTINGS = ["model.units=16", "training.batch_size=32", "training.max_steps=10", "training.validate_every=10"]
 
@@ -124,10 +125,10 @@ def command(corpus: Path, out: Path, *more: str) -> list[str]:
     return [*words, *(word for setting in changes for word in ("--set", setting)), *more]
 
 
-@pytest.mark.slow
 def test_all_languages_by_one_command(
-    transduction_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    transduction_config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(WorkerPool, "work", work_here)
     corpus, out = transduction_config.parent / "words", tmp_path / "out"
     assert main(command(corpus, out, "--dry-run", "--json")) == 0
     assert set(json.loads(capsys.readouterr().out)) == {"xaa", "xbb"} and not out.exists()

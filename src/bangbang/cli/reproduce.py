@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     with locked(plan.out):
         done, code = carry_out(plan, jobs, arguments)
         if done:
-            show_results(done, arguments)
+            show_results(*done, arguments)
         return code
 
 
@@ -156,12 +156,11 @@ class Done(NamedTuple):
         return [LabelledRun(training.folder, training.method.label) for training in done]
 
 
-def show_results(done: Done, arguments: argparse.Namespace) -> None:
+def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) -> None:
     """Evaluate what is done, print the tables, write results.json and report.html."""
-    plan = done.plan
     title = f"{plan.task.capitalize()}: {Path(plan.config.data.corpus).name}, {plan.budget} budget"
     commands = [again(arguments), *(training.command for training in plan.trainings)]
-    show_report(done.runs, plan.out, title, commands, arguments)
+    show_report(Done(plan, done).runs, plan.out, title, commands, arguments)
 
 
 def show_plan(plan: "Plan", jobs: int, as_json: bool) -> None:

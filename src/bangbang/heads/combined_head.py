@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import Head, Offsets, Scored
-from bangbang.errors import InputError
 from bangbang.heads.output_layer import chunk_rows
 from bangbang.heads.sampling import add_offsets, invert
 
@@ -59,15 +58,20 @@ class CombinedHead:
 
     def candidate_logits(self, features: Tensor, tokens: Tensor) -> Tensor:
         """log p [N, K] of a few tokens [N, K] per row; -inf for -1, which is no token."""
-        parts = [look_up(log_p, tokens[rows]) for rows, log_p in self.chunks(features)]
+        return self.smoothed(features, tokens, 0.0)
+
+    def smoothed(self, features: Tensor, tokens: Tensor, smoothing: float) -> Tensor:
+        """(1 - ε) · log p(token_k) + ε · the mean log p of all tokens that can be generated. [N, K]"""
+        parts = []
+        for rows, log_p in self.chunks(features):
+            found = look_up(log_p, tokens[rows])
+            parts.append((1 - smoothing) * found + smoothing * mean_possible(log_p) if smoothing else found)
         return torch.cat(parts) if parts else features.new_empty(tokens.shape)
 
     def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None, smoothing: float = 0.0) -> Scored:
-        """Σ_k c_k · log p(token_k) for each position [N]; slots of weight 0 count nothing. It is never smoothed."""
-        if smoothing:
-            raise InputError("an ensemble is not trained: smoothed targets are for one model")
+        """Σ_k c_k · log p(token_k) for each position [N]; slots of weight 0 count nothing."""
         each = tokens.view(len(tokens), -1)
-        found = self.candidate_logits(features, each)
+        found = self.smoothed(features, each, smoothing)
         c = torch.ones_like(found) if weights is None else weights.view(len(tokens), -1).to(found.dtype)
         return Scored((c * found).masked_fill(c == 0, 0).sum(1), self.entropies(features))
 
@@ -112,6 +116,12 @@ class CombinedHead:
                 log_p = log_p.masked_fill(log_p < log_p.topk(top_k).values[:, -1:], -torch.inf)
             drawn.append(invert((log_p / temperature).softmax(1), uniform[rows]))
         return torch.cat(drawn)
+
+
+def mean_possible(log_p: Tensor) -> Tensor:
+    """The mean log p of the tokens whose p is not 0. [n, V] → [n, 1]"""
+    possible = log_p > -torch.inf
+    return log_p.where(possible, 0).sum(1, keepdim=True) / possible.sum(1, keepdim=True)
 
 
 def look_up(log_p: Tensor, tokens: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 /* What every part of the report shares: scores as text, a look for each row, sections, choices. */
 
 const results = record.results, MAIN = results.main;
-const SIGN = results.less.includes(MAIN) ? -1 : 1; // what turns the main score into one of which more is better
+const signOf = (score) => (results.less.includes(score) ? -1 : 1); // what turns a score into one of which more is better
+const SIGN = signOf(MAIN);
 const decimals = (score) => (score === "cider-d" ? 3 : 2);
 const shown = (score, value) => plain(value, decimals(score));
 const gained = (score, value) => signed(value, decimals(score));

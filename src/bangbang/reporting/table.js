@@ -71,8 +71,7 @@ const withError = (score, found) => [bold(shown(score, found.value)), element("s
 function difference(against, score, label) {
   const found = against[label]?.[score];
   if (!found) return cell("", "difference none", "");
-  const better = results.less.includes(score) ? -found.value : found.value;
-  const sure = found.p_randomisation < 0.05 ? (better > 0 ? " up" : " down") : "";
+  const sure = found.p_randomisation < 0.05 ? (signOf(score) * found.value > 0 ? " up" : " down") : "";
   return cell(`over ${label}`, `difference${sure}`, bold(gained(score, found.value)), element("span", "error", ` ${pValue(found.p_randomisation)}`));
 }
 
