@@ -65,6 +65,7 @@ PRIVATE = {"models": "models", "objectives": "objectives", "tasks": "tasks"}
 OTHER_MEANINGS = {
     "corpora/captions.py": {"captions"},  # the identity of a corpus of captions, kept in manifests
     "corpora/caption_files.py": {"captions"},  # a key of COCO's files
+    "diagnosis.py": {"captions"},  # an extra of the package
     "explanation/scatter.py": {"mle", "raml", "bbspg", "spg", "pg"},  # colours of the page's style sheet
 }
 
