@@ -77,9 +77,9 @@ def test_a_dry_run_writes_nothing(own_run: Path, capsys: pytest.CaptureFixture[s
 
 def test_the_table_names_what_was_tried(own_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", str(own_run), "--beams", "1", "2", "--length-penalties", "1", "--mbr", "--limit", "4"]) == 0
-    text = capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())  # a long path breaks the title
     assert "greedy +DUP" in text and "beam 2 +DUP" in text and "mbr" not in text and "best rouge-l first" in text
-    assert f"written into {own_run}" in text.replace("\n", "")
+    assert f"written into {own_run}" in text
 
 
 def test_each_family_keeps_its_best_settings() -> None:

@@ -268,14 +268,22 @@ def test_only_this_machine_unless_asked() -> None:
         Server("evil host", 0)
 
 
+# what a shell starts in the background ignores SIGINT, and so does all that it starts
+LISTENING = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+COMMAND = "from bangbang.cli.main import main; sys.exit(main(sys.argv[1:]))"
+
+
 def test_ctrl_c_ends_it(tiny_run: Path) -> None:
-    command = [sys.executable, "-m", "bangbang", "serve", str(tiny_run), "--port", "0", "--host", "0.0.0.0"]
+    command = [sys.executable, "-c", LISTENING + COMMAND, "serve", str(tiny_run), "--port", "0", "--host", "0.0.0.0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
-    assert process.stdout is not None
-    process.stdout.readline()
-    assert process.stdout.readline().startswith("http://0.0.0.0:")
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert process.stdout.readline().startswith("http://0.0.0.0:")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert errors.splitlines()[0].startswith("bangbang: --host 0.0.0.0: whoever can reach this machine")
     assert errors.splitlines()[1:] == ["bangbang: interrupted"]
