@@ -31,12 +31,17 @@ def members() -> list[AttentionGru]:
     return [model(1), model(2, units=6), model(3)]  # of different widths
 
 
-def log_p(each: AttentionGru | Ensemble, tokens: list[int]) -> Tensor:
-    """log p of the next token after these, for each source. [B, V]"""
-    (state,) = [each.encode(torch.tensor([[4, 5, 6]]), torch.tensor([3]))]
+def next_logits(each: AttentionGru | Ensemble, tokens: list[int]) -> Tensor:
+    """The logits of the token after these. [1, V]"""
+    state = each.encode(torch.tensor([[4, 5, 6]]), torch.tensor([3]))
     for token in [BOS, *tokens]:
         state, features = each.step(state, torch.tensor([token]))
-    return each.head.logits(features).log_softmax(1)
+    return each.head.logits(features)
+
+
+def log_p(each: AttentionGru | Ensemble, tokens: list[int]) -> Tensor:
+    """log p of the token after these. [1, V]"""
+    return next_logits(each, tokens).log_softmax(1)
 
 
 @pytest.mark.parametrize("average", ["probabilities", "log-probabilities"])
@@ -49,6 +54,7 @@ def test_it_is_the_mean_of_its_members(average: str) -> None:
             expected = each[:, :, EOS:].mean(0).exp()
             expected = torch.cat([torch.zeros(1, EOS), expected / expected.sum()], 1)
         assert torch.allclose(log_p(team, tokens).exp(), expected, atol=1e-12)
+        assert torch.allclose(next_logits(team, tokens), log_p(team, tokens))  # they are normalised already
 
 
 @settings(max_examples=20)

@@ -13,9 +13,18 @@ from bangbang.errors import InputError
 from bangbang.metrics import ErrorRates, compare
 from bangbang.reporting import LabelledRun
 from bangbang.reporting.language_table import markdown, page
-from bangbang.reporting.languages import Language, LanguageResults, LanguageScore, language_results, mean_score
+from bangbang.reporting.languages import (
+    Kind,
+    Language,
+    LanguageResults,
+    LanguageScore,
+    Table,
+    language_results,
+    mean_score,
+)
 from bangbang.reproduction import WorkerPool, default_methods, make_plan, published_scores, read_budget
-from bangbang.tasks import RESAMPLING
+from bangbang.tasks import RESAMPLING, TransductionTask
+from bangbang.tasks.settings import Transduction
 from bangbang.training import EnsembleRun, Run
 from bangbang.training.evaluation import decode_run
 from tests.reproduction.test_methods import work_here
@@ -84,6 +93,23 @@ def test_outputs_are_decoded_once(
         language_results([language], ["beams"], title="")
 
 
+def errors(words: int, wrong: int) -> np.ndarray:
+    """What two seeds' scores are made of, of words of two phones. [2, N, 3]"""
+    one = np.array([[1.0, 1, 2]] * wrong + [[0.0, 0, 2]] * (words - wrong))
+    return np.stack([one, one])
+
+
+def test_all_words_are_counted_once_where_no_language_is_missing() -> None:
+    kinds = [Kind(label, "greedy", False) for label in ("MLE", "B", "C")]
+    whole, better = ({"a": errors(10, wrong), "b": errors(30, wrong)} for wrong in (6, 2))
+    found = dict(zip(kinds, (whole, better, {"a": errors(10, 1)}), strict=True))
+    table = Table(TransductionTask(Transduction()), ["a", "b"], found, "MLE")
+    mle, row, part = (table.row(kind, 2) for kind in kinds)
+    assert (mle.pooled.value, mle.mean.value, row.pooled.value, row.mean.value) == pytest.approx((30, 40, 10, 40 / 3))
+    assert row.against.value == pytest.approx(-20) and row.against.p_randomisation < 0.05
+    assert part.mean is None and part.pooled is None and part.against is None
+
+
 def test_the_mean_and_its_error() -> None:
     found = mean_score({"a": LanguageScore(10.0, 3.0), "b": LanguageScore(20.0, 4.0)})
     assert (found.value, found.standard_error) == (15.0, 2.5)
@@ -110,7 +136,7 @@ def test_the_rows_of_strings_are_rewarded_by_their_edits() -> None:
     plan = make_plan(
         "transduction", "small", read_budget("transduction", "", "small"), Path("out"), default_methods("transduction")
     )
-    assert [each.method.name for each in plan.trainings] == ["mle", "metric"]
+    assert [each.method.name for each in plan.trainings] == ["mle", "ocd-rloo"]
     assert default_methods("headlines") == ["paper"]
     legs = plan.trainings[1].config.legs
     assert [leg.reward.kind for leg in legs] == ["edit-distance", "edit-distance"]

@@ -39,7 +39,8 @@ def test_groups() -> None:
     assert {"mle", "raml", "pg", "pg-mle", "spg-0.2", "spg-0.8", "spg-0.4-late"} <= set(paper)
     assert {"mle", "raml", "scheduled-sampling", "mixer", "mrt-mle", "ocd", "gold-mle", "rloo-mle"} <= set(field)
     assert {"scst-mle", "spg-0.4-late", "spg-0.4-all", "metric", "mle-rloo", "mle-smooth", "mle-long"} <= set(field)
-    assert every == list(METHODS) and set(every) == {*paper, *field}
+    assert every == list(METHODS) and set(every) == {*paper, *field, "ocd-rloo"}
+    assert [method.name for method in choose(["strings"])] == ["mle", "ocd-rloo"]
     assert [method.name for method in choose(["pg", "mle", "paper"])] == paper
 
 
@@ -87,7 +88,7 @@ def test_labels_are_those_that_a_report_gives(name: str) -> None:
     assert re.sub(r" late rising \+ All| T=0.5", "", config_of(name).label) == METHODS[name].label
 
 
-@pytest.mark.parametrize("task", ["headlines", "captions"])
+@pytest.mark.parametrize("task", ["headlines", "captions", "transduction"])
 def test_every_row_can_be_trained(task: str) -> None:
     """Each objective is built with the reward that it gets."""
     inputs = RewardInputs(["<pad>", "<s>", "</s>", "<unk>", "a"], " ", lambda: [[["a"]]])
