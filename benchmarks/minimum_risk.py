@@ -195,7 +195,7 @@ def table(result: dict[str, Any]) -> "RenderableType":
         f"{result['lines']:,} lines x {samples} samples, {distinct:.1f} of them different, {result['words']:.1f} words"
     )
     grid = Table(title=title, title_justify="left")
-    for name in ("utility", "drawing", "comparing and choosing", "times the drawing", "by CPU time"):
+    for name in ("utility", "drawing", "choosing", "times the drawing", "by CPU time"):
         grid.add_column(name, justify="left" if name == "utility" else "right")
     for name, numbers in result["utilities"].items():
         seconds = f"{result['drawing_seconds']:.1f} s", f"{numbers['seconds']:.1f} s"

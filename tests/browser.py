@@ -61,14 +61,14 @@ class Browser:
         os.close(self.outgoing)
         os.close(self.incoming)
 
-    def open(self, file: Path, width: int, height: int = 900, dark: bool = False) -> None:
-        """Show a file in a window of this width."""
+    def open(self, file: Path | str, width: int, height: int = 900, dark: bool = False) -> None:
+        """Show a file, or an address, in a window of this width."""
         self.complaints.clear()
         self.events.clear()
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.ask("Page.navigate", url=file.as_uri())
+        self.ask("Page.navigate", url=file if isinstance(file, str) else file.as_uri())
         while "Page.loadEventFired" not in self.events:
             self.hear()
         self.run(

@@ -219,6 +219,10 @@ class Model(Protocol[State]):
         """Called once, before training and before the first checkpoint is read."""
         ...
 
+    def keep(self, folder: Path) -> None:
+        """Called once, before the first checkpoint is written: makes the folder, if the model needs one."""
+        ...
+
     def train(self, mode: bool = True) -> Self: ...
 
     def eval(self) -> Self: ...
@@ -273,6 +277,9 @@ class InputSizes(NamedTuple):
     """How the output's ids are those of a tokenizer that was made elsewhere, where it was."""
     specials: tuple[int, ...] = ()
     """The ids, in that tokenizer, of its tokens that are no text."""
+    kept: Path | None = None
+    """Of a run that has checkpoints: where it keeps what else its model is (`Generator.keep`). Nothing is to be loaded
+    from elsewhere then."""
 
 
 # rewards

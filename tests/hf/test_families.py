@@ -1,5 +1,7 @@
 """Tiny models of many families against plain transformers: what we train is what their own `forward` computes."""
 
+import copy
+import inspect
 from typing import Any
 
 import pytest
@@ -71,8 +73,6 @@ def own_loss(name: str, policy: Policy, inputs: Inputs) -> Tensor:
 
 
 def takes_positions(model: Any) -> bool:
-    import inspect
-
     return "position_ids" in inspect.signature(model.forward).parameters
 
 
@@ -96,3 +96,27 @@ def test_without_dropping_it_is_the_models_own_loss_and_gradient(name: str) -> N
         assert (mine is None) == (other is None)
         if mine is not None and other is not None:
             torch.testing.assert_close(mine, other, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("blip2-t5", "vision_model"), ("blip2-opt", "qformer"), ("vit-gpt2", "encoder"), ("whisper", "model.encoder")],
+)
+def test_gradients_reach_what_reads_the_input(name: str, part: str) -> None:
+    """Also through a generator inside a generator, whose own `generate` would cut the graph."""
+    policy = policy_of(name)
+    features = policy.unroll(policy.encode(inputs_of(name, policy)), READ)
+    reading = [each for each in policy.inner.get_submodule(part).parameters() if each.requires_grad]
+    found = torch.autograd.grad(features.square().sum(), reading, allow_unused=True)
+    assert any(each is not None and each.abs().max() > 0 for each in found)
+
+
+def test_a_copy_has_a_head_of_its_own() -> None:
+    """Such as the frozen one that a stage is compared with."""
+    policy = policy_of("t5")
+    other = copy.deepcopy(policy)
+    features = torch.randn(2, 16)
+    torch.testing.assert_close(other.head.logits(features), policy.head.logits(features))
+    other.inner.get_output_embeddings().weight.data.mul_(2)
+    asked = torch.full((2,), 20)
+    assert (other.head.log_prob(features, asked) - policy.head.log_prob(features, asked)).abs().max() > 0.1

@@ -1,6 +1,7 @@
 """`bangbang train` and the verbs that read its runs, for models of the transformers library."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,9 @@ def tokenizer_settings(folder: Path) -> list[str]:
     ]
 
 
-def test_a_pretrained_model_with_adapters(hf_config: Path, hf_folder: Path, tmp_path: Path) -> None:
+def test_a_pretrained_model_with_adapters(
+    hf_config: Path, hf_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Adapters alone change, a resumed run equals one that was not interrupted, and nothing else is asked for."""
     lora = 'model.lora={r = 2, target_modules = ["q_proj", "v_proj"], lora_dropout = 0.1}'
     settings = [*tokenizer_settings(hf_folder), lora]
@@ -90,6 +93,8 @@ def test_a_pretrained_model_with_adapters(hf_config: Path, hf_folder: Path, tmp_
     before = weights(tmp_path / "whole", 3)
     changed = {name for name in found if not torch.equal(before[name], expected[name])}
     assert changed and all("lora" in name for name in changed)
+    monkeypatch.setattr("bangbang.hf.building.load_model", None)  # a run that is read needs nothing from elsewhere
+    monkeypatch.setattr("bangbang.hf.building.load_tokenizer", None)
     policy = Run.open(tmp_path / "run").load_model("last")
     assert isinstance(policy, Policy)
     assert policy.prefix == (2, 1)
@@ -119,6 +124,35 @@ def test_what_is_wrong_is_one_line(
     lines = capfd.readouterr().err.splitlines()
     assert expected in lines[-1]
     assert "Traceback" not in "".join(lines)
+
+
+def test_a_strangers_run_is_one_line(hf_run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What a run keeps of its model is read with as much care as a model's folder, and nothing else is looked for."""
+
+    def change(name: str, text: str | None) -> None:
+        path = tmp_path / "run" / "model" / name
+        path.unlink() if text is None else path.write_text(text)
+
+    config = json.loads((hf_run / "model" / "config.json").read_text())
+    cases = {
+        "no config.json": ("config.json", None),
+        "damaged": ("config.json", "[]"),
+        "more than any model has": ("config.json", json.dumps({**config, "decoder_layers": 10**7})),
+        "belongs to another model": ("config.json", json.dumps({**config, "encoder_layers": 2})),
+        "cannot be loaded": (
+            "config.json",
+            json.dumps({**config, "model_type": "x", "auto_map": {"AutoConfig": "a.B"}}),
+        ),
+        "it must have lists of tokens": ("frame.json", '{"before": [], "after": ["</s>"], "prefix": []}'),
+    }
+    for expected, (name, text) in cases.items():
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        shutil.copytree(hf_run, tmp_path / "run")
+        change(name, text)
+        assert main(["evaluate", str(tmp_path / "run")]) == 2
+        errors = capfd.readouterr().err.splitlines()
+        assert len(errors) == 1
+        assert expected in errors[0]
 
 
 def test_a_missing_package_is_one_line(

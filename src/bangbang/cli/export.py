@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bangbang.data.tokenizer_json import FILE_BYTES
     from bangbang.hf import Policy
     from bangbang.hf.card import card
-    from bangbang.hf.export import check_free, export, foreign_tokenizer, own_tokenizer, set_decoding
+    from bangbang.hf.export import check_free, export, set_decoding, tokenizer_of
     from bangbang.plain_files import read_plain
     from bangbang.training import Run
 
@@ -47,10 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
     policy = opened.load_model(arguments.checkpoint)
     if not isinstance(policy, Policy):
         raise InputError(f"{opened.folder}: model.kind = {opened.config.model.kind!r} is no model of transformers")
-    data, name = opened.config.data, getattr(opened.config.model, "name", "")
+    data = opened.config.data
     facts = card(facts_of(opened, arguments, policy))
     vocabulary = read_plain(opened.folder / "vocabulary.json", FILE_BYTES).decode("utf-8")
-    tokenizer = foreign_tokenizer(name) if name else own_tokenizer(vocabulary, policy, data.max_source_length)
+    tokenizer = tokenizer_of(vocabulary, policy, data.max_source_length)
     set_decoding(policy, opened.config.decoding, data.max_target_length)
     export(policy, tokenizer, facts, arguments.folder)
     print(f"{arguments.folder}: open it by AutoTokenizer and AutoModel...from_pretrained; its README.md shows how")

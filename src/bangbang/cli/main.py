@@ -28,6 +28,7 @@ VERBS = {
     "tune": "find the best way of decoding for a run, by its validation split",
     "generate": "read lines, write what a run's model generates for them",
     "explain": "show token by token what a run trains on",
+    "serve": "open a page on this machine to try runs: type a text, see what each writes and why",
     "score": "score texts against references: ROUGE, coco-caption, BLEU, chrF, TER",
     "compare": "compare two systems' texts, with significance",
     "reproduce": "train every method of the paper alike, compare them, write a report",

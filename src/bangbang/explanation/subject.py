@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from bangbang.config import Leg
-from bangbang.contracts import Sources
+from bangbang.contracts import Sources, Vocabulary
 from bangbang.data import Split
-from bangbang.decoding import decoding_device, generate
+from bangbang.decoding import Hypothesis, Utility, decoding_device, generate
 from bangbang.decoding.generation import collate
+from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
-from bangbang.models import InputDecoder
+from bangbang.models import Generator, InputDecoder
 from bangbang.rewards import Sum, repeat
 from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 from bangbang.training import Run
@@ -56,6 +57,41 @@ def row_example(run: Run, split: Split, row: int) -> Example:
     return Example(source, inputs, references if run.config.legs[-1].all_references else references[:1])
 
 
+class LoadedRun(NamedTuple):
+    """A checkpoint of a run in memory, without dropout, and the reward that it was trained by."""
+
+    run: Run
+    checkpoint: str
+    step: int
+    """Steps of its stage that the checkpoint was trained for."""
+    leg: Leg
+    """That stage."""
+    model: Generator[Any]
+    device: torch.device
+    reward: Sum
+
+    @classmethod
+    def of(cls, run: Run, checkpoint: str = "best") -> "LoadedRun":
+        device, folder = decoding_device(), run.checkpoint(checkpoint)
+        step = read_progress(folder).step
+        leg = run.config.leg_before(step)
+        model = run.load_model(checkpoint, device)
+        reward = run_reward(run, leg.reward, lambda: run.corpus().split("train"))
+        return cls(run, folder.name, step - leg.first_step, leg, model, device, reward)
+
+    def write(self, inputs: Sources, decoding: DecodingSettings, utility: Utility | None) -> Hypothesis:
+        """What the model writes for one input."""
+        length = self.run.config.data.max_target_length
+        (best, *_), *_ = generate(self.model, inputs, decoding, length, device=self.device, utility=utility)
+        return best
+
+    @torch.no_grad()
+    def decoder(self, inputs: Sources) -> InputDecoder[Any]:
+        """The model before one input."""
+        source, source_length = collate(inputs, [0])
+        return InputDecoder(self.model, self.model.encode(source.to(self.device), source_length.to(self.device)))
+
+
 @dataclass(frozen=True)
 class Subject:
     """One source, its reference, and all that an objective takes to make targets of them."""
@@ -77,30 +113,29 @@ class Subject:
     reward: Sum
 
     @classmethod
-    @torch.no_grad()
     def of(cls, run: Run, example: Example, checkpoint: str = "best") -> "Subject":
         """What is over the model's lengths is cut, as in training."""
-        ids = reference_ids(run, example.references)
-        device, folder = decoding_device(), run.checkpoint(checkpoint)
-        step = read_progress(folder).step
-        leg = run.config.leg_before(step)
-        model, length = run.load_model(checkpoint, device), run.config.data.max_target_length
-        decoding = run.config.decoding
-        utility = run_utility(run, decoding)
-        (best, *_), *_ = generate(model, example.inputs, decoding, length, device=device, utility=utility)
-        source, source_length = collate(example.inputs, [0])
+        reference_ids(run, example.references)  # a bad reference is told before the model is loaded
+        loaded, decoding = LoadedRun.of(run, checkpoint), run.config.decoding
+        output = loaded.write(example.inputs, decoding, run_utility(run, decoding))
+        return cls.before(loaded, example, run.vocabulary.decode(output.tokens))
+
+    @classmethod
+    def before(cls, loaded: LoadedRun, example: Example, output: str) -> "Subject":
+        """A model that is loaded already before an example, for which it writes the `output`."""
+        ids = reference_ids(loaded.run, example.references)
         return cls(
-            run,
-            folder.name,
-            step - leg.first_step,
-            leg,
+            loaded.run,
+            loaded.checkpoint,
+            loaded.step,
+            loaded.leg,
             example.source,
             example.references[0],
-            run.vocabulary.decode(best.tokens),
-            InputDecoder(model, model.encode(source.to(device), source_length.to(device))),
-            torch.tensor(ids[:1], device=device),
-            pad_references(ids).to(device),
-            run_reward(run, leg.reward, lambda: run.corpus().split("train")),
+            output,
+            loaded.decoder(example.inputs),
+            torch.tensor(ids[:1], device=loaded.device),
+            pad_references(ids).to(loaded.device),
+            loaded.reward,
         )
 
     @property
@@ -113,12 +148,7 @@ class Subject:
         return self.run.config.data.max_target_length
 
     def word(self, token: int) -> str:
-        """A token as a person reads it: pieces show the space they begin with, bytes that are no text their name."""
-        if token <= UNK:
-            return SYMBOLS[token]
-        text = self.run.vocabulary.decode([token]).replace(" ", "␣")
-        legible = text and text.isprintable() and "\N{REPLACEMENT CHARACTER}" not in text
-        return text if legible else self.run.vocabulary.token(token)
+        return legible(self.run.vocabulary, token)
 
     def text(self, tokens: list[int]) -> str:
         return self.run.vocabulary.decode(tokens)
@@ -142,6 +172,15 @@ class Subject:
         each = torch.zeros(targets.shape, device=targets.device)
         each[written] = self.decoder.head.log_prob(features[written], targets[written])
         return each.sum(1)
+
+
+def legible(vocabulary: Vocabulary, token: int) -> str:
+    """A token as a person reads it: pieces show the space they begin with, bytes that are no text their name."""
+    if token <= UNK:
+        return SYMBOLS[token]
+    text = vocabulary.decode([token]).replace(" ", "␣")
+    whole = text and text.isprintable() and "\N{REPLACEMENT CHARACTER}" not in text
+    return text if whole else vocabulary.token(token)
 
 
 def pad_references(sequences: Sequence[Sequence[int]]) -> Tensor:

@@ -4,8 +4,9 @@ Shapes: H height, W width of the network's input.
 """
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -73,21 +74,30 @@ def pillow() -> Any:
 
 def read_image(path: Path) -> "Image.Image":
     """The image as a person sees it: turned as its EXIF data say, on white where transparent, first frame, in RGB."""
+    return decode_image(path, str(path))
+
+
+def decode_image(
+    source: Path | BinaryIO, name: str, formats: Sequence[str] | None = None, most_pixels: int | None = None
+) -> "Image.Image":
+    """As `read_image`, of a file that may be open already; `formats` are those of Pillow's that are tried (all)."""
     library = pillow()
     try:
         # warnings are of sizes that are large but not refused, and of odd EXIF data
-        with warnings.catch_warnings(action="ignore"), library.Image.open(path) as image:
+        with warnings.catch_warnings(action="ignore"), library.Image.open(source, formats=formats) as image:
             width, height = image.size
+            if most_pixels is not None and width * height > most_pixels:
+                raise library.Image.DecompressionBombError(f"{width:,} x {height:,}")
             if min(width, height) > ROOM:
                 image.draft("RGB", (width * ROOM // min(width, height), height * ROOM // min(width, height)))
             return to_rgb(library.ImageOps.exif_transpose(image), library)
     except FileNotFoundError:
-        raise UnreadableImageError(f"{path}: no such file") from None
-    except library.Image.DecompressionBombError as error:  # Pillow's own limit, which it names
-        raise UnreadableImageError(f"{path}: too many pixels ({error})") from None
+        raise UnreadableImageError(f"{name}: no such file") from None
+    except library.Image.DecompressionBombError as error:  # Pillow's own limit, or a smaller one
+        raise UnreadableImageError(f"{name}: too many pixels ({error})") from None
     except Exception as error:  # damaged files fail anywhere in Pillow's decoders: OSError, SyntaxError, struct.error
         reason = "not an image" if isinstance(error, library.UnidentifiedImageError) else f"damaged image ({error})"
-        raise UnreadableImageError(f"{path}: {reason}") from None
+        raise UnreadableImageError(f"{name}: {reason}") from None
 
 
 def to_rgb(image: "Image.Image", library: Any) -> "Image.Image":

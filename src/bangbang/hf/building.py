@@ -3,16 +3,17 @@
 import difflib
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrainedModel
 
 from bangbang.contracts import InputSizes
 from bangbang.errors import InputError
 from bangbang.hf.loading import check_sizes, load_config, load_model, load_tokenizer, model_of, quiet, told
-from bangbang.hf.policy import Policy
-from bangbang.hf.tokens import Tokens
+from bangbang.hf.policy import FRAME, Policy
+from bangbang.hf.tokens import Frame, Tokens
 from bangbang.symbols import BOS, EOS, PAD
 
 
@@ -24,20 +25,28 @@ def pretrained(name: str, lora: Mapping[str, Any], separator: str, sizes: InputS
             "vocabulary.file to its tokenizer.json"
         )
     model = model_of(load_config(name), name) if is_outline() else load_model(name)
-    with torch.device("cpu"):
-        tokens = Tokens.given(model, load_tokenizer(name), sizes.translation, sizes.specials, separator)
-    return Policy(adapted(model, lora), tokens=tokens)
+    frame = Frame.of(model, load_tokenizer(name), separator)
+    return Policy(adapted(model, lora), tokens=tokens_of(model, frame, sizes))
 
 
-def untrained(table: Mapping[str, Any], lora: Mapping[str, Any], separator: str, sizes: InputSizes) -> Policy:
+def untrained(table: Mapping[str, Any], lora: Mapping[str, Any], sizes: InputSizes) -> Policy:
     """A family's architecture with the weights that it is initialised with, for the corpus's vocabulary."""
     model = model_of(config_of(table, sizes), "model.from_scratch")
+    return Policy(adapted(model, lora), tokens=tokens_of(model, None, sizes))
+
+
+def kept(folder: Path, lora: Mapping[str, Any], sizes: InputSizes) -> Policy:
+    """What a run has kept of its model; all weights are in its checkpoints."""
+    model = model_of(load_config(str(folder), weights=False), str(folder))
+    model.generation_config = told(str(folder), lambda: GenerationConfig.from_pretrained(folder))
+    return Policy(adapted(model, lora), tokens=tokens_of(model, Frame.read(folder / FRAME), sizes))
+
+
+def tokens_of(model: PreTrainedModel, frame: Frame | None, sizes: InputSizes) -> Tokens:
     with torch.device("cpu"):
         if sizes.translation is None:
-            tokens = Tokens.own(model, sizes.vocabulary)
-        else:
-            tokens = Tokens.given(model, None, sizes.translation, sizes.specials, separator)
-    return Policy(adapted(model, lora), tokens=tokens)
+            return Tokens.own(model, sizes.vocabulary)
+        return Tokens.given(model, sizes.translation, sizes.specials, frame or Frame.of(model))
 
 
 def is_outline() -> bool:

@@ -12,7 +12,7 @@ from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
 from bangbang.files import whole_folder, write_whole
 from bangbang.folders import named
-from bangbang.hf.loading import load_tokenizer, quiet
+from bangbang.hf.loading import quiet
 from bangbang.hf.policy import Policy
 from bangbang.symbols import SYMBOLS
 
@@ -75,7 +75,7 @@ def set_decoding(policy: Policy, decoding: DecodingSettings, max_length: int) ->
         config.early_stopping, config.length_penalty = True, decoding.length_penalty
 
 
-def own_tokenizer(content: str, policy: Policy, max_length: int) -> PreTrainedTokenizerBase:
+def tokenizer_of(content: str, policy: Policy, max_length: int) -> PreTrainedTokenizerBase:
     """The tokenizer of a vocabulary file of ours, which puts around a text what the model was trained to read."""
     table: dict[str, Any] = json.loads(content)
     tokenizer = Tokenizer.from_str(json.dumps(table.get("tokenizer", table)))
@@ -86,7 +86,7 @@ def own_tokenizer(content: str, policy: Policy, max_length: int) -> PreTrainedTo
     tokenizer.post_processor = processors.TemplateProcessing(" ".join(around), special_tokens=special)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        **special_names(table),
+        **special_names(table, name_of(tokenizer, policy.tokens.filler)),
         padding_side="left" if template.left else "right",
         model_max_length=max_length + len(template.before) + len(template.after),
         clean_up_tokenization_spaces=False,
@@ -97,18 +97,9 @@ def name_of(tokenizer: Tokenizer, token: int) -> str:
     return str(tokenizer.id_to_token(token))
 
 
-def special_names(table: Mapping[str, Any]) -> dict[str, str]:
+def special_names(table: Mapping[str, Any], filler: str) -> dict[str, str]:
     """The tokens that transformers knows by a role."""
     if "tokenizer" not in table:
         return dict(zip(("pad_token", "bos_token", "eos_token", "unk_token"), SYMBOLS, strict=True))
-    end = table["ends"][0]
     unknown = {} if table["unknown"] is None else {"unk_token": table["unknown"]}
-    return {"pad_token": end, "eos_token": end, **unknown}
-
-
-def foreign_tokenizer(name: str) -> PreTrainedTokenizerBase:
-    """The tokenizer that a pretrained model came with."""
-    found = load_tokenizer(name)
-    if found is None:
-        raise InputError(f"{name}: has no tokenizer.json to export")
-    return found
+    return {"pad_token": filler, "eos_token": table["ends"][0], **unknown}

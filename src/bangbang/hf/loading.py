@@ -25,9 +25,9 @@ MOST_PARTS, LARGEST = 2_000, 2**31
 SAFE: dict[str, Any] = {"trust_remote_code": False}
 
 
-def load_config(name: str) -> PreTrainedConfig:
-    """The config of a folder or a hub id."""
-    check_folder(name)
+def load_config(name: str, weights: bool = True) -> PreTrainedConfig:
+    """The config of a folder or a hub id; of a folder that may be without `weights`, if told so."""
+    check_folder(name, weights)
     config = told(name, lambda: AutoConfig.from_pretrained(name, **SAFE))
     check_sizes(name, config.to_dict())
     return config
@@ -82,7 +82,7 @@ def class_of(config: PreTrainedConfig, where: str) -> type[PreTrainedModel]:
     return next((each for each in able if each.__name__ in named), able[0])
 
 
-def check_folder(name: str) -> None:
+def check_folder(name: str, weights: bool = True) -> None:
     """An InputError if a folder holds what could make a reader wait, or weights that would have to be unpickled."""
     folder = Path(name)
     try:
@@ -98,7 +98,7 @@ def check_folder(name: str) -> None:
     if not (folder / "config.json").is_file():
         raise InputError(f"{name}: has no config.json; name a folder that `save_pretrained` has written, or a hub id")
     check_sizes(name, read_json(folder / "config.json"))
-    if not any(path.suffix == ".safetensors" for path in files):
+    if weights and not any(path.suffix == ".safetensors" for path in files):
         raise InputError(f"{name}: has no weights as safetensors, and pickled ones are not read")
 
 

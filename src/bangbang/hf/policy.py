@@ -8,6 +8,7 @@ Shapes: B batch, R rows, S source length, T time, D features.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,17 +16,20 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from bangbang.contracts import Batch, Diagnostics, Objective
+from bangbang.files import whole_folder, write_whole
 from bangbang.hf.capture import output_layer
 from bangbang.hf.head import Form, head_of
 from bangbang.hf.inputs import Inputs, targets_of
 from bangbang.hf.probe import probe, reads_chunks
 from bangbang.hf.samples import sample_inputs
 from bangbang.hf.state import HfState, start
-from bangbang.hf.tokens import Tokens
+from bangbang.hf.tokens import Frame, Tokens
 from bangbang.models import Generator
 from bangbang.models.base import without_dropout
 from bangbang.randomness import seed_for
 from bangbang.symbols import PAD
+
+FRAME = "frame.json"
 
 
 class Policy(Generator[HfState]):
@@ -101,6 +105,15 @@ class Policy(Generator[HfState]):
         if state.begun:
             return super().unroll(state, tokens)
         return state.unrolled(self.alphabet.to_read(tokens[:, 1:], self.tokens.filler))
+
+    def keep(self, folder: Path) -> None:
+        """Write what the model is beside its weights, as transformers has it, so that a run needs nothing else."""
+        inner = self.inner
+        inner.config.architectures = [type(inner).__name__]
+        with whole_folder(folder) as draft:
+            write_whole(draft / "config.json", inner.config.to_json_string())
+            write_whole(draft / "generation_config.json", inner.generation_config.to_json_string())
+            Frame(self.template.before, self.template.after, self.prefix).write(draft / FRAME)
 
     def batch(self, inputs: Mapping[str, Tensor], labels: Tensor, references: Sequence[Tensor] = ()) -> Batch:
         """A training batch of the model's own inputs and labels, and perhaps further references, each as labels are."""

@@ -1,11 +1,14 @@
 """What the token ids of a transformers model mean: ends, what is never generated, prefix and template."""
 
+import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from transformers import PreTrainedModel
 
 from bangbang.errors import InputError
+from bangbang.files import read_json, write_whole
 from bangbang.heads import Alphabet
 from bangbang.hf.capture import output_layer
 from bangbang.hf.inputs import Template
@@ -36,11 +39,12 @@ class Tokens(NamedTuple):
         size = rows if tokenizer is None else min(rows, len(tokenizer))
         unknown = None if tokenizer is None else tokenizer.unk_token_id
         specials = () if tokenizer is None else tokenizer.all_special_ids
-        return cls._known(model, tokenizer, size, ends_of(model, tokenizer), unknown, specials, separator)
+        ends, frame = ends_of(model, tokenizer), Frame.of(model, tokenizer, separator)
+        return cls._known(model, size, ends, unknown, specials, frame)
 
     @classmethod
     def given(
-        cls, model: PreTrainedModel, tokenizer: Any, translation: Translation, specials: Sequence[int], separator: str
+        cls, model: PreTrainedModel, translation: Translation, specials: Sequence[int], frame: "Frame"
     ) -> "Tokens":
         """As a vocabulary says that was made of the model's `tokenizer.json`."""
         rows = rows_of(model)
@@ -50,7 +54,7 @@ class Tokens(NamedTuple):
                 "model's own tokenizer.json"
             )
         ends, unknown = translation.ends, translation.unknown
-        return cls._known(model, tokenizer, translation.foreign_size, ends, unknown, specials, separator)
+        return cls._known(model, translation.foreign_size, ends, unknown, specials, frame)
 
     @classmethod
     def own(cls, model: PreTrainedModel, size: int) -> "Tokens":
@@ -65,28 +69,72 @@ class Tokens(NamedTuple):
     def _known(
         cls,
         model: PreTrainedModel,
-        tokenizer: Any,
         size: int,
         ends: Sequence[int],
         unknown: int | None,
         specials: Iterable[int],
-        separator: str,
+        frame: "Frame",
     ) -> "Tokens":
-        config, coder = model.generation_config, model.config.is_encoder_decoder
+        config = model.generation_config
         never = {*specials, *(config.suppress_tokens or [])}
         never |= {config.pad_token_id, config.bos_token_id, config.decoder_start_token_id} - {None}
         forbidden = [each for each in sorted(never) if 0 <= each < size and each not in (*ends, unknown)]
         alphabet = Alphabet(size, ends, unknown, forbidden, rows_of(model))
         filler = config.pad_token_id if config.pad_token_id is not None else ends[0]
-        template = template_of(model, tokenizer, ends[0], separator)
-        prefix = prefix_of(config, tokenizer) if coder else ()
-        return cls(alphabet, rows_of(model), filler, tuple(ends), prefix, template)
+        template = Template(frame.before, frame.after, not model.config.is_encoder_decoder)
+        return cls(alphabet, rows_of(model), filler, tuple(ends), frame.prefix, template)
 
     def ordinary(self, count: int) -> list[int]:
         """So many of their tokens that may be generated."""
         theirs = self.alphabet.tables.theirs[len((PAD, BOS, EOS)) + 1 :]
         found: list[int] = theirs[theirs != NONE][:count].tolist()
         return (found * count)[:count]
+
+
+class Frame(NamedTuple):
+    """What a model's tokenizer knows that its vocabulary does not, in its own ids."""
+
+    before: tuple[int, ...] = ()
+    """Tokens before a text that is read."""
+    after: tuple[int, ...] = ()
+    """Tokens behind it."""
+    prefix: tuple[int, ...] = ()
+    """What a decoder is made to read first."""
+
+    @classmethod
+    def of(cls, model: PreTrainedModel, tokenizer: Any = None, separator: str = "") -> "Frame":
+        """Without a tokenizer, an encoder's end alone; `separator` is behind a text that the model goes on with."""
+        if not model.config.is_encoder_decoder:
+            if tokenizer is None:
+                return cls()
+            before, _ = around(tokenizer)
+            return cls(before, tuple(tokenizer(separator, add_special_tokens=False)["input_ids"]))
+        prefix = prefix_of(model.generation_config, tokenizer)
+        if tokenizer is None:
+            return cls((), tuple(ends_of(model, None)[:1]), prefix)
+        return cls(*around(tokenizer), prefix)
+
+    @classmethod
+    def read(cls, path: Path) -> "Frame":
+        """What `write` has written."""
+        table = read_json(path)
+        known = set(table) == set(cls._fields) and all(isinstance(each, list) for each in table.values())
+        if not known or not all(type(token) is int and token >= 0 for each in table.values() for token in each):
+            raise InputError(f"{path}: damaged (it must have lists of tokens: {', '.join(cls._fields)})")
+        return cls(*(tuple(table[name]) for name in cls._fields))
+
+    def write(self, path: Path) -> None:
+        write_whole(path, json.dumps(self._asdict()) + "\n")
+
+
+def around(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The tokens that a tokenizer puts before and behind a text."""
+    plain, whole = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
+    places = (at for at in range(len(whole)) if whole[at : at + len(plain)] == plain)
+    place = next(places, None)
+    if place is None:
+        raise InputError(f"{type(tokenizer).__name__}: cuts a text otherwise when it adds special tokens to it")
+    return tuple(whole[:place]), tuple(whole[place + len(plain) :])
 
 
 def rows_of(model: PreTrainedModel) -> int:
@@ -113,17 +161,3 @@ def prefix_of(config: Any, tokenizer: Any) -> tuple[int, ...]:
     if len(named) > 1 and named[0] == start:
         return tuple(named)
     return () if config.forced_bos_token_id is None else (start, config.forced_bos_token_id)
-
-
-def template_of(model: PreTrainedModel, tokenizer: Any, end: int, separator: str) -> Template:
-    """The tokens that the tokenizer puts around a text; an encoder's `</s>` without one, nothing for other models."""
-    coder = model.config.is_encoder_decoder
-    if tokenizer is None:
-        return Template((), (end,) if coder else (), not coder)
-    plain = tokenizer("a", add_special_tokens=False)["input_ids"]
-    whole = tokenizer("a")["input_ids"]
-    place = next(at for at in range(len(whole)) if whole[at : at + len(plain)] == plain)
-    before, after = tuple(whole[:place]), tuple(whole[place + len(plain) :])
-    if coder:
-        return Template(before, after)
-    return Template(before, tuple(tokenizer(separator, add_special_tokens=False)["input_ids"]), left=True)

@@ -6,6 +6,7 @@ Shapes: B batch, R rows still going, T time, D features, N positions: all rows o
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Generic, Self
 
 import torch
@@ -66,6 +67,9 @@ class Generator(nn.Module, Generic[State]):
 
     def prepare(self, split: TrainingSplit) -> None:
         """Learn what is to be known of the training inputs before training; nothing, for most models."""
+
+    def keep(self, folder: Path) -> None:
+        """Write what neither checkpoints nor the config tell of the model; nothing, for most models."""
 
 
 @dataclass(frozen=True)

@@ -102,15 +102,17 @@ class HfSettings(ModelSettings):
         from bangbang.hf.requirements import require
 
         require(f"model.kind = {self.kind!r}", peft=bool(self.lora))
-        from bangbang.hf.building import pretrained, untrained
+        from bangbang.hf.building import kept, pretrained, untrained
 
         if sizes.source_vocabulary is not None:
             raise InputError(f"model.kind = {self.kind!r} has one vocabulary; leave [source_vocabulary] out")
+        if sizes.kept is not None:
+            return kept(sizes.kept, self.lora, sizes)
         if self.name:
             return pretrained(self.name, self.lora, self.separator, sizes)
         if not self.from_scratch.get("family"):
             raise InputError(f"model.kind = {self.kind!r}: set model.name, or model.from_scratch with a family")
-        return untrained(self.from_scratch, self.lora, self.separator, sizes)
+        return untrained(self.from_scratch, self.lora, sizes)
 
 
 KINDS: dict[str, type[ModelSettings]] = {

@@ -361,6 +361,8 @@ class Trainer:
 
     def write_checkpoint(self) -> None:
         folder, kept = self.run.checkpoints, self.config.training.keep_checkpoints
+        if not retention.listed(folder):
+            self.model.keep(self.run.model_folder)
         average = self.average.tensors() if self.average else None
         checkpoint.save(folder, self.model, self.optimizer, self.progress, self.run.origin, average)
         retention.prune(folder, kept, self.progress.best_step)

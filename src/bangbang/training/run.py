@@ -1,4 +1,7 @@
-"""A run is a folder: config.toml, vocabulary.json, corpus.json, checkpoints/, metrics.jsonl, tensorboard/, samples/."""
+"""A run is a folder: config.toml, vocabulary.json, corpus.json, checkpoints/, metrics.jsonl, tensorboard/, samples/.
+
+Some models need a folder model/ more.
+"""
 
 import dataclasses
 import json
@@ -28,7 +31,7 @@ from bangbang.training import checkpoint, retention
 from bangbang.training.checkpoint import CheckpointState
 
 DIGITS = 15  # of the longest step's name
-FOLDERS = ("checkpoints", "samples", "tensorboard")
+FOLDERS = ("checkpoints", "samples", "tensorboard", "model")
 
 
 class Run:
@@ -83,6 +86,11 @@ class Run:
     @property
     def checkpoints(self) -> Path:
         return self.folder / "checkpoints"
+
+    @property
+    def model_folder(self) -> Path:
+        """What some models need beside checkpoints."""
+        return self.folder / "model"
 
     @property
     def corpus_facts(self) -> dict[str, Any]:
@@ -171,6 +179,8 @@ class Run:
             )
         sources = None if self.source_vocabulary is None else len(self.source_vocabulary)
         sizes = InputSizes(len(self.vocabulary), sources, images["size"] if images else None)
+        if retention.listed(self.checkpoints):
+            sizes = sizes._replace(kept=self.model_folder)
         if isinstance(self.vocabulary, GivenVocabulary):
             foreign = self.vocabulary
             sizes = sizes._replace(translation=foreign.translation, specials=tuple(foreign.specials))
