@@ -169,8 +169,8 @@ class FeatureRows(Protocol):
     def __getitem__(self, rows: Tensor, /) -> Tensor: ...
 
 
-class Rollout(Protocol):
-    """A decoder that goes step by step over tokens chosen on the way, and is trained on the steps it took."""
+class Walk(Protocol):
+    """A decoder that goes step by step over tokens chosen on the way."""
 
     def step(self, tokens: Tensor) -> FeatureRows:
         """Reads one token of each row [R]; the features [R, D] from which the head scores the next one."""
@@ -180,9 +180,17 @@ class Rollout(Protocol):
         """Goes on with these rows alone, in this order."""
         ...
 
+
+class Walked(Protocol):
+    """What is trained on: steps that were taken."""
+
     def features(self) -> Tensor:
         """The features of all rows of all steps, one step after the other [N, D], as part of the graph."""
         ...
+
+
+class Rollout(Walk, Walked, Protocol):
+    """A decoder that goes step by step over tokens chosen on the way, and is trained on the steps it took."""
 
 
 class Model(Protocol[State]):

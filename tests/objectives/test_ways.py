@@ -9,7 +9,7 @@ from bangbang.models import AttentionGru, InputDecoder
 from bangbang.models.jumps import JumpRollout
 from bangbang.models.settings import AttentionGruSettings
 from bangbang.objectives import Rules, Sampling, draw, spg, token_losses
-from bangbang.objectives.passes import KnownRollout
+from bangbang.objectives.passes import ReadOnce
 from bangbang.objectives.policy_gradients import bang_bang_weights, mixed_samples
 from bangbang.objectives.settings import BangBang
 from bangbang.rewards import Dup, Eos, RougeN, Sum, adapted, arg_max_set
@@ -72,7 +72,7 @@ def test_after_k_passes_the_first_k_tokens_are_right() -> None:
     for most in range(1, 6):
         few = settings._replace(way="passes", max_passes=most)
         rollout, sample = mixed_samples(decoder, REWARD, references, LENGTH, few, generator())
-        assert isinstance(rollout, KnownRollout)
+        assert isinstance(rollout, ReadOnce)
         assert rollout.calls == most
         assert sample.tokens[:, :most].tolist() == expected.tokens[:, :most].tolist()
 

@@ -13,8 +13,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from bangbang.contracts import Reward
 from bangbang.errors import InputError
+from bangbang.precision import widest_float
 from bangbang.rewards import Sum
-from bangbang.rewards.references import working_precision
 from bangbang.symbols import EOS, PAD, UNK
 
 POSITIONS = 2**18  # of references, in the pairs that advance together: what the processor's caches hold
@@ -70,10 +70,10 @@ class RewardUtility:
 
     def values(self, candidates: Tensor, references: Tensor, ours: Tensor, theirs: Tensor) -> Tensor:
         """R of the pairs (candidates[ours], references[theirs]). [P]"""
-        begun = self.reward.start(references, dtype=working_precision(references.device))  # once for each reference
+        begun = self.reward.start(references, dtype=widest_float(references.device))  # once for each reference
         lengths = (candidates != PAD).sum(1)
         order = lengths[ours].argsort(stable=True)  # those that end together go together
-        found = torch.empty(len(order), dtype=working_precision(order.device), device=order.device)
+        found = torch.empty(len(order), dtype=widest_float(order.device), device=order.device)
         for chunk in torch.split(order, max(1, POSITIONS // references.shape[1])):
             state, rows = begun.select(theirs[chunk]), ours[chunk]
             for tokens in candidates[rows, : int(lengths[rows[-1]])].unbind(1):

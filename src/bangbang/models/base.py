@@ -23,11 +23,11 @@ class Generator(nn.Module, Generic[State]):
 
     def encode(self, source: Tensor, source_length: Tensor) -> State:
         """The state before the first token, from token ids [B, S] and their lengths, or from image features [B, F]."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define encode()")
 
     def step(self, state: State, tokens: Tensor) -> tuple[State, Tensor]:
         """After the tokens [B]: the next state, and the features [B, D] from which the head scores the next token."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define step()")
 
     def step_over(self, state: State, tokens: Tensor) -> tuple[State, Tensor]:
         """After several tokens [B, n]: the next state, and the features [B, D]."""

@@ -92,7 +92,7 @@ class BaseObjective:
 
         Each reference ends in `</s>` and is padded.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define targets()")
 
     def normalized(self, proposal: Proposal) -> Proposal:
         """The proposal with what its losses are divided by."""

@@ -20,7 +20,7 @@ from bangbang.symbols import BOS, PAD
 
 
 class Recalled:
-    """A rollout over features [R, T, D] that are known already, whatever tokens it is given."""
+    """A walk over features [R, T, D] that are known already, whatever tokens it is given."""
 
     def __init__(self, features: Tensor) -> None:
         self.found, self.time = features, -1
@@ -32,21 +32,12 @@ class Recalled:
     def keep(self, rows: Tensor) -> None:
         self.found = self.found[rows]
 
-    def features(self) -> Tensor:
-        raise NotImplementedError("nothing is trained on these")
 
-
-class KnownRollout:
-    """A rollout that is over: tokens [B, T] that were sampled, to be trained on by one pass."""
+class ReadOnce:
+    """Tokens [B, T] that were sampled, to be trained on by one pass."""
 
     def __init__(self, decoder: ReadingDecoder, tokens: Tensor, calls: int) -> None:
         self.decoder, self.tokens, self.calls = decoder, tokens, calls
-
-    def step(self, tokens: Tensor) -> Tensor:
-        raise NotImplementedError("it is over")
-
-    def keep(self, rows: Tensor) -> None:
-        raise NotImplementedError("it is over")
 
     def features(self) -> Tensor:
         used = int((self.tokens != PAD).any(0).sum())
@@ -63,9 +54,7 @@ Redraw = Callable[[Recalled, Tensor], Sample]
 
 
 @torch.no_grad()
-def draw_by_passes(
-    decoder: ReadingDecoder, first: Tensor, redraw: Redraw, most: int = 0
-) -> tuple[KnownRollout, Sample]:
+def draw_by_passes(decoder: ReadingDecoder, first: Tensor, redraw: Redraw, most: int = 0) -> tuple[ReadOnce, Sample]:
     """Samples by at most so many passes, or, with 0, until nothing changes; `first` [B, T] are the tokens to begin
     with. Rows that do not change any more are not read again."""
     rows, z, whole, calls = torch.arange(len(first), device=first.device), first, None, 0
@@ -79,7 +68,7 @@ def draw_by_passes(
         rows = rows[changed]
     assert whole is not None
     time, row = torch.arange(z.shape[1], device=z.device), torch.arange(len(z), device=z.device)
-    return KnownRollout(decoder, z, calls), whole._replace(places=time * len(z) + row.unsqueeze(1))
+    return ReadOnce(decoder, z, calls), whole._replace(places=time * len(z) + row.unsqueeze(1))
 
 
 def put(whole: Sample, part: Sample, rows: Tensor) -> Sample:

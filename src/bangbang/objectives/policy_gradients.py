@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Decoder, Diagnostics, Proposal, ReadingDecoder, Rollout
+from bangbang.contracts import Decoder, Diagnostics, Proposal, ReadingDecoder, Walked
 from bangbang.errors import InputError
 from bangbang.objectives.base import RewardedObjective, reference_token_count, token_count
 from bangbang.objectives.choice import Rules
@@ -123,7 +123,7 @@ def mixed_samples(
     max_length: int,
     settings: Sampling,
     generator: torch.Generator,
-) -> tuple[Rollout, Sample]:
+) -> tuple[Walked, Sample]:
     """z ~ q̃(z | x, y, w), w ~ p(w), of a decoder with J rows for each example.
 
     By jumps, all rows have the same coins, so that the model need not be asked where none of them drops the reward;
@@ -165,7 +165,7 @@ def model_samples(
     generator: torch.Generator,
     with_earned: bool = False,
     given: Tensor | None = None,
-) -> tuple[Rollout, Sample]:
+) -> tuple[Walked, Sample]:
     """z ~ p(z | x), J for each example: those of `spg` with W = 0. All positions count as driven.
 
     `given` [B·J, T]: as `draw` has them.
@@ -189,11 +189,11 @@ def read_by(reward: Reward, references: Tensor, known: Tensor, samples: int = 1)
 
 
 def propose_sampled(
-    rollout: Rollout, sample: Sample, counted: Tensor, weights: Tensor, diagnostics: Diagnostics
+    walked: Walked, sample: Sample, counted: Tensor, weights: Tensor, diagnostics: Diagnostics
 ) -> Proposal:
     """The positions of a sample that are `counted` [B, T], with weights [B, T], or [B, 1] for whole sequences."""
     time, row = counted.t().nonzero(as_tuple=True)  # time by time, as the rollout went
-    features = rollout.features().index_select(0, sample.places[row, time])
+    features = walked.features().index_select(0, sample.places[row, time])
     coefficients = weights.expand_as(counted)[row, time].to(features.dtype)
     tokens = sample.tokens[row, time] if sample.targets is None else packed(sample.targets[row, time])
     return Proposal(tokens, features, coefficients, diagnostics, sets=tokens.ndim == 2)
@@ -240,7 +240,7 @@ class SampledObjective(RewardedObjective):
         self.reward = reward
 
     def sampling(self, step: int) -> Sampling:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define sampling()")
 
     def targets(self, decoder: Decoder, references: Tensor, step: int, generator: torch.Generator) -> Proposal:
         return spg(decoder, self.reward, references, self.max_length, self.sampling(step), generator)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Batch, Decoder, Diagnostics, Head, Model, Proposal, Rollout
+from bangbang.contracts import Batch, Decoder, Diagnostics, Head, Model, Proposal, Walked
 from bangbang.errors import InputError
 from bangbang.objectives.base import RewardedObjective, TemperedDecoder, propose_known
 from bangbang.objectives.likelihood import mle
@@ -55,16 +55,16 @@ def held(proposal: Proposal, head: Head, sample: Sample, anchor: Anchor) -> Prop
 
 
 def propose_weighed(
-    rollout: Rollout, head: Head, sample: Sample, advantages: Tensor, diagnostics: Diagnostics, anchor: Anchor | None
+    walked: Walked, head: Head, sample: Sample, advantages: Tensor, diagnostics: Diagnostics, anchor: Anchor | None
 ) -> Proposal:
     """Samples of the model, each token with its advantage [B·J, T], or [B·J, 1] for whole sequences.
 
     Where nothing is held, positions of weight 0 are left out.
     """
     if anchor is not None:
-        return held(propose_sampled(rollout, sample, sample.driven, advantages, diagnostics), head, sample, anchor)
+        return held(propose_sampled(walked, sample, sample.driven, advantages, diagnostics), head, sample, anchor)
     counted = sample.driven & (advantages != 0)
-    return propose_sampled(rollout, sample, counted, advantages, diagnostics)
+    return propose_sampled(walked, sample, counted, advantages, diagnostics)
 
 
 def with_likelihood(sampled: Proposal, known: Proposal, share: float) -> Proposal:

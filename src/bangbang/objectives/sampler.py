@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bangbang.contracts import Head, Rollout
+from bangbang.contracts import Head, Walk
 from bangbang.objectives.choice import Choice, Rules, choose, choose_alone
 from bangbang.objectives.lessons import Lessons, taught
 from bangbang.rewards import PlainState, RewardState, adapted
@@ -82,7 +82,7 @@ class SampleRecord:
 
 @torch.no_grad()
 def draw(
-    rollout: Rollout,
+    walk: Walk,
     head: Head,
     reward: PlainState,
     driven: Tensor,
@@ -107,7 +107,7 @@ def draw(
     # where the model chooses by itself, the increments, which cost the most, would not be looked at
     alone = rules.weight == 0 and rules.plain and lessons is None
     for t in range(driven.shape[1]):
-        features = rollout.step(last)
+        features = walk.step(last)
         ending = None if ends is None else alive & (ends == t + 1)
         choosing = alive if ending is None else alive & ~ending
         put = None if given is None else given[:, t]
@@ -135,7 +135,7 @@ def draw(
         if left <= (1 - DONE_SHARE) * len(rows) and len(rows) >= FEW:
             trace.file(rows, reward)
             kept = alive.nonzero().squeeze(1)
-            rollout.keep(kept)
+            walk.keep(kept)
             reward, rows, last, alive = reward.select(kept), rows[kept], last[kept], alive[kept]
             driven, uniform = driven[kept], uniform[kept]
             references = None if references is None else references[kept]

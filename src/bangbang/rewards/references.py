@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from bangbang.errors import InputError
+from bangbang.precision import widest_float
 from bangbang.symbols import BOS, EOS, PAD, UNK
 
 NOTHING = -1  # stands where a reference has no token that could be matched: `<pad>` and `<unk>`
@@ -84,7 +85,7 @@ class References(PerRow):
         tokens = checked(references, vocabulary_size, max_length)
         words = tokens.masked_fill((tokens == PAD) | (tokens == UNK), NOTHING)
         lengths = (tokens != PAD).sum(2)
-        present = (lengths > 0).to(working_precision(tokens.device))
+        present = (lengths > 0).to(widest_float(tokens.device))
         weights = present / present.sum(1, keepdim=True)
         candidates, slots = distinct(words.flatten(1))
         return cls(tokens, words, lengths, weights, candidates, slots.view_as(tokens), dtype, vocabulary_size)
@@ -97,11 +98,6 @@ class References(PerRow):
         more = torch.tensor(extra, dtype=torch.long, device=self.words.device).expand(rows, -1)
         candidates, slots = distinct(torch.cat([self.words.flatten(1), more], dim=1))
         return replace(self, candidates=candidates, slots=slots[:, : self.words[0].numel()].view_as(self.words))
-
-
-def working_precision(device: torch.device) -> torch.dtype:
-    """Double where the device has it: small enough errors to tell equal rewards from different ones."""
-    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def distinct(words: Tensor) -> tuple[Tensor, Tensor]:
