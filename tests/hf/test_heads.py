@@ -8,7 +8,7 @@ from peft import LoraConfig, get_peft_model
 from torch import Tensor
 
 from bangbang.errors import InputError
-from bangbang.heads import Alphabet, Offsets
+from bangbang.heads import Alphabet, Offsets, at_temperature
 from bangbang.hf import Policy
 from bangbang.hf.head import ClosedHead, Form, OpenHead
 from bangbang.symbols import BOS, EOS, PAD, UNK
@@ -127,6 +127,22 @@ def test_the_open_form_answers_like_the_closed_one() -> None:
     uniform = torch.rand(7)
     drawn = [head.sample(features.detach(), uniform, offsets, 0.7, 5) for head in (opened, policy.head)]
     assert drawn[0].tolist() == drawn[1].tolist()
+
+
+@pytest.mark.parametrize("name", ["bart", "gemma2", "granite", "adapted"])
+def test_at_a_temperature(name: str, lora_head: Policy) -> None:
+    """Scores, gradients and the best tokens are those of softmax(logits / T), over all rows of the layer."""
+    head = (lora_head if name == "adapted" else policy_of(name)).head
+    features, tokens = torch.randn(5, 16, requires_grad=True), torch.randint(8, 40, (5,))
+    theirs = head.scored_layer().logits(features) / 0.4
+    exact = theirs.log_softmax(1).gather(1, head.to_layer(tokens)[:, None]).squeeze(1)
+    cold = at_temperature(head, 0.4)
+    found = cold.log_prob(features, tokens)
+    torch.testing.assert_close(found, exact, rtol=1e-4, atol=1e-5)
+    gradients = [torch.autograd.grad(each.sum(), features)[0] for each in (found, exact)]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
+    best, chosen = cold.top_k(features.detach(), 3)
+    torch.testing.assert_close(best, theirs.log_softmax(1).detach().gather(1, head.to_layer(chosen)))
 
 
 @pytest.mark.parametrize("kind", ["closed", "open"])

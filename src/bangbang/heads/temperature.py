@@ -7,6 +7,8 @@ so the layer of another scale and soft-cap is that distribution, and all that is
 Shapes: N positions, D features, V vocabulary.
 """
 
+from typing import Protocol, runtime_checkable
+
 from torch import Tensor
 
 from bangbang.contracts import Head
@@ -46,9 +48,18 @@ class TemperedHead(LinearHead):
         return self.head.logits(features) / self.temperature
 
 
+@runtime_checkable
+class Temperable(Protocol):
+    """A head that knows itself what it is at another temperature."""
+
+    def tempered(self, temperature: float) -> Head: ...
+
+
 def at_temperature(head: Head, temperature: float) -> Head:
     if temperature == 1:
         return head
+    if isinstance(head, Temperable):
+        return head.tempered(temperature)
     if not isinstance(head, LinearHead):
         raise InputError(
             f"objective.temperature = {temperature:g} is for models with a linear output layer, which a "

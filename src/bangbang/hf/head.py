@@ -6,18 +6,19 @@ Shapes: N positions, n of them in a chunk, K tokens per position, D features, V 
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from copy import copy
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from bangbang.contracts import Offsets, Scored
+from bangbang.contracts import Scored
 from bangbang.heads import Alphabet, LinearHead, OutputLayer
 from bangbang.heads.linear_head import check_whole
 from bangbang.heads.log_prob import ENTROPIES, check_possible
 from bangbang.heads.output_layer import chunk_rows
-from bangbang.heads.sampling import sample_rows, top_k_rows
+from bangbang.heads.sampling import top_k_rows
 from bangbang.symbols import PAD
 
 
@@ -31,6 +32,11 @@ class Form(NamedTuple):
     bias: str | None = None
     """The name of the bias that is added after the layer."""
 
+    def at_temperature(self, temperature: float) -> "Form":
+        """softcap(s · x) / T = softcap'((s / T) · x) with cap' = cap / T."""
+        cap = None if self.cap is None else self.cap / temperature
+        return self._replace(scale=self.scale / temperature, cap=cap)
+
     def __str__(self) -> str:
         parts = "closed" if self.closed else "open"
         parts += f", scale {self.scale:g}" if self.scale != 1 else ""
@@ -42,7 +48,7 @@ Parts = Callable[[], tuple[nn.Module, Tensor | None]]
 """The output layer and the bias [V'] that is added after it, looked up at each use: wrappers may replace them."""
 
 
-class HfHead:
+class HfHead(LinearHead):
     """softmax over all rows of a foreign output layer, as transformers itself trains it, in our ids.
 
     What is never generated takes part in the softmax, so that training makes it unlikely: others who decode with the
@@ -56,6 +62,12 @@ class HfHead:
     @property
     def size(self) -> int:
         return self.alphabet.size
+
+    def tempered(self, temperature: float) -> Self:
+        """The same head over logits / T; it has no weights of its own."""
+        head = copy(self)
+        head.form = self.form.at_temperature(temperature)
+        return head
 
     def never_on(self, device: torch.device) -> Tensor:
         """Their tokens that are never generated."""
@@ -96,22 +108,8 @@ class HfHead:
         best, tokens = top_k_rows(self.scored_layer(), features, k, excluded)
         return best, self.from_layer(tokens)
 
-    @torch.no_grad()
-    def sample(
-        self,
-        features: Tensor,
-        uniform: Tensor,
-        offsets: Offsets | None = None,
-        temperature: float = 1.0,
-        top_k: int = 0,
-    ) -> Tensor:
-        """One token per row [N] from softmax((logits + offsets) / temperature), at the row's uniform number [N]."""
-        if offsets is not None:
-            offsets = offsets._replace(tokens=self.to_layer(offsets.tokens))
-        return self.from_layer(sample_rows(self.layer(), features, uniform, offsets, temperature, top_k))
 
-
-class ClosedHead(HfHead, LinearHead):
+class ClosedHead(HfHead):
     """By the weights of a plain linear layer, which is not called: nothing of size [N, V] is kept."""
 
     def scored_layer(self) -> OutputLayer:
@@ -174,9 +172,6 @@ class OpenHead(HfHead):
         theirs, layer = self.to_layer(tokens), self.layer()
         parts = [layer.logits(features[rows]).gather(1, theirs[rows].clamp(min=0)) for rows in self.chunks(features)]
         return torch.cat(parts).masked_fill(theirs < 0, -torch.inf)
-
-    def log_prob(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None) -> Tensor:
-        return self.score(features, tokens, weights).log_prob
 
     def score(self, features: Tensor, tokens: Tensor, weights: Tensor | None = None, smoothing: float = 0.0) -> Scored:
         check_whole(tokens)
