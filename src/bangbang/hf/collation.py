@@ -111,12 +111,13 @@ class Collator:
             return Example(source if self.coder else source[-self.source_length :], target, [], [completion])
         if isinstance(prompt, str) or isinstance(completion, str):
             raise InputError("prompt and completion must both be texts, or both be messages of a chat")
-        source = chat(self.tokenizer, prompt, add_generation_prompt=True)
+        read = chat(self.tokenizer, prompt, add_generation_prompt=True)
         whole = chat(self.tokenizer, [*prompt, *completion])
-        if whole[: len(source)] != source:
+        if not whole.startswith(read):
             raise InputError("the chat template does not go on from a prompt to its completion")
+        target = self.ended(self.plain(whole.removeprefix(read)))
         written = " ".join(str(message["content"]) for message in completion)
-        return Example(source[-self.source_length :], self.ended(whole[len(source) :]), [], [written])
+        return Example(self.plain(read)[-self.source_length :], target, [], [written])
 
     def ended(self, labels: list[int]) -> list[int]:
         """Labels without what is not to be learnt and what the decoder is given anyway, with one end."""
@@ -173,12 +174,12 @@ def tokenizer_of(processor: Any) -> Any:
     return getattr(processor, "tokenizer", processor)
 
 
-def chat(tokenizer: Any, messages: Sequence[Any], **options: Any) -> list[int]:
+def chat(tokenizer: Any, messages: Sequence[Any], **options: Any) -> str:
+    """Messages as the tokenizer's template writes them."""
     try:
-        ids = tokenizer.apply_chat_template(list(messages), tokenize=True, return_dict=False, **options)
+        return str(tokenizer.apply_chat_template(list(messages), tokenize=False, **options))
     except ValueError as error:
         raise InputError(f"messages need a tokenizer with a chat template: {str(error).split('.')[0]}") from None
-    return list(ids)
 
 
 def without(filler: int, ids: list[int], mask: list[int], labels: list[int]) -> tuple[list[int], list[int]]:

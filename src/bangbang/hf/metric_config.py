@@ -1,14 +1,16 @@
 """The settings of `MetricTrainer`: those of transformers' `Seq2SeqTrainer`, and what is trained on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from transformers import Seq2SeqTrainingArguments
 
 from bangbang import registry
+from bangbang.contracts import Reward
 from bangbang.errors import InputError
 from bangbang.hf.legs import Leg, leg_of, stage_name, stage_of
+from bangbang.metrics import Metric
 from bangbang.objectives.settings import BangBang, ObjectiveSettings
 from bangbang.rewards.settings import RewardSettings
 
@@ -24,9 +26,10 @@ class MetricConfig(Seq2SeqTrainingArguments):  # type: ignore[misc]  # it has no
     settings themselves, such as `BangBang(p_drop=0.3)`. `bangbang plugins` lists names and settings.
     """
 
-    objective: Any = OBJECTIVE
+    # `str` is the second of each, as which HfArgumentParser reads them
+    objective: ObjectiveSettings | str | Mapping[str, Any] | None = OBJECTIVE
     """The training method."""
-    reward: Any = REWARD
+    reward: RewardSettings | str | Mapping[str, Any] | Reward | Callable[[str, list[str]], float] | None = REWARD
     """What it is rewarded by: also a reward of `bangbang.rewards`, or a function of a text and a list of references."""
     p_drop: float | None = None
     """The objective's setting of this name; None leaves it as it is."""
@@ -36,9 +39,9 @@ class MetricConfig(Seq2SeqTrainingArguments):  # type: ignore[misc]  # it has no
     """The same."""
     max_steps: int = -1
     """Optimizer steps; -1 leaves it to num_train_epochs, or to the stages."""
-    stages: Any = None
+    stages: list[Any] | None = None
     """A list of `Stage`, or of tables with its fields: one after the other."""
-    metric: Any = "rouge"
+    metric: Metric | str | list[Any] | None = "rouge"
     """What `evaluate` reports: a metric's name, a `bangbang.metrics` metric, or a list of these."""
     max_source_length: int = 512
     """Tokens of an input; longer ones are cut."""
@@ -55,6 +58,8 @@ class MetricConfig(Seq2SeqTrainingArguments):  # type: ignore[misc]  # it has no
                 raise InputError(f"MetricConfig: {name} must be at least 1, not {getattr(self, name)}")
         if self.label_smoothing_factor:
             raise InputError("MetricConfig: label_smoothing_factor is not used; set objective=Mle(label_smoothing=...)")
+        self.objective = OBJECTIVE if self.objective is None else self.objective
+        self.reward = REWARD if self.reward is None else self.reward
         self.stages = [stage_of(each, number) for number, each in enumerate(self.stages or [])]
         self.check_steps()
         super().__post_init__()
@@ -66,9 +71,7 @@ class MetricConfig(Seq2SeqTrainingArguments):  # type: ignore[misc]  # it has no
             return
         total = sum(stage.steps for stage in self.stages)
         if self.max_steps not in (-1, total):
-            raise InputError(
-                f"MetricConfig: the stages have {total} steps; leave max_steps out, it is {self.max_steps}"
-            )
+            raise InputError(f"MetricConfig: max_steps is {self.max_steps}, the stages have {total}; leave it out")
         self.max_steps = total
 
     def legs(self) -> list[Leg]:
@@ -89,7 +92,7 @@ class MetricConfig(Seq2SeqTrainingArguments):  # type: ignore[misc]  # it has no
         return {**vars(self), **self.told()}
 
     def told(self) -> dict[str, Any]:
-        stages = [{name: told(value) for name, value in vars(stage).items()} for stage in self.stages]
+        stages = [{name: told(value) for name, value in vars(stage).items()} for stage in self.stages or []]
         return {**{name: told(getattr(self, name)) for name in ("objective", "reward", "metric")}, "stages": stages}
 
 
