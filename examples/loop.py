@@ -13,8 +13,8 @@ from bangbang import config as configs
 from bangbang.contracts import InputSizes, RewardInputs
 from bangbang.data import prepare
 from bangbang.models import Generator
+from bangbang.objectives import means
 from bangbang.training.learner import BatchStream, Learner
-from bangbang.training.monitor import means
 from bangbang.training.optimizer import build_optimizer, clipped_step, gradient_norm
 
 

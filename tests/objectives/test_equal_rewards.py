@@ -11,13 +11,13 @@ from safetensors.torch import load_file
 from bangbang import config as configs
 from bangbang.config import Config
 from bangbang.contracts import Diagnostics
-from bangbang.objectives import Rules, Sampling, rloo, scst, spg
+from bangbang.objectives import Rules, Sampling, means, rloo, scst, spg
 from bangbang.objectives.leave_one_out import to_go
 from bangbang.objectives.policy_gradients import model_samples
 from bangbang.rewards import RougeN
 from bangbang.symbols import UNK
 from bangbang.training import checkpoint, loop, train
-from bangbang.training.monitor import Monitor, means
+from bangbang.training.monitor import Monitor
 from tests.objectives.test_limits import REFERENCES, Constant, generator, model_and_decoder
 
 BATCH = REFERENCES.repeat_interleave(5, 0)  # [20, T]

@@ -5,6 +5,7 @@ from bangbang.contracts import Proposal as Proposal
 from bangbang.contracts import Rollout as Rollout
 from bangbang.objectives.base import BaseObjective as BaseObjective
 from bangbang.objectives.base import RewardedObjective as RewardedObjective
+from bangbang.objectives.base import means as means
 from bangbang.objectives.base import scored_losses as scored_losses
 from bangbang.objectives.base import token_losses as token_losses
 from bangbang.objectives.choice import Rules as Rules

@@ -60,6 +60,21 @@ def reference_token_count(references: Tensor, samples: int) -> int:
     return round(token_count(references) / several * samples / len(references))
 
 
+def means(sums: Diagnostics) -> dict[str, float]:
+    """What targets were like on average; what no target has is left out."""
+    written = sums.driven_tokens + sums.model_tokens
+    quotients = {
+        "reward": (sums.reward, sums.rewarded),
+        "driven_share": (sums.driven_tokens, written),
+        "tied_share": (sums.tied_tokens, sums.driven_tokens),
+        "sample_length": (sums.sample_tokens, sums.samples),
+        "reference_length": (sums.reference_tokens, sums.samples),
+        "entropy": (sums.entropy, sums.measured),
+        "equal_share": (sums.equal, sums.compared),
+    }
+    return {name: total / count for name, (total, count) in quotients.items() if count}
+
+
 class TemperedDecoder:
     """A decoder whose head is softmax(logits / T)."""
 

@@ -49,6 +49,10 @@ class Mrt(ObjectiveSettings):
         return True
 
     @property
+    def asks_increments(self) -> bool:
+        return self.bang_bang > 0
+
+    @property
     def sequences(self) -> int:
         return self.samples + self.bang_bang + self.greedy + self.reference
 
@@ -73,6 +77,10 @@ class Ocd(ObjectiveSettings):
     @property
     def is_rewarded(self) -> bool:
         return True
+
+    @property
+    def asks_increments(self) -> bool:
+        return True  # or how a prefix is completed best
 
     @property
     def label(self) -> str:

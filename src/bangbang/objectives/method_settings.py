@@ -36,6 +36,11 @@ class ObjectiveSettings(KindSettings):
         return False
 
     @property
+    def asks_increments(self) -> bool:
+        """Whether it asks the reward what each next token would earn, and not only what a sequence earns."""
+        return False
+
+    @property
     def label(self) -> str:
         """How reports name it."""
         return self.kind.upper()

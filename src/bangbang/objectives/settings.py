@@ -73,6 +73,10 @@ class Raml(ObjectiveSettings):
     def is_rewarded(self) -> bool:
         return self.payoff == "reward"
 
+    @property
+    def asks_increments(self) -> bool:
+        return self.is_rewarded
+
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         from bangbang.objectives.reward_augmented import RewardAugmented
 
@@ -188,6 +192,10 @@ class SoftmaxSettings(SampledSettings):
     """Whether a sample's loss is weighed by its main reward R(z | y)."""
     ends: Literal["open", "reference"] = "open"
     """How far samples go: to data.max_target_length, or no further than the reference, where `</s>` is put."""
+
+    @property
+    def asks_increments(self) -> bool:
+        return True
 
     @property
     def suffix(self) -> str:

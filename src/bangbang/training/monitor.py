@@ -12,6 +12,7 @@ from torch import Tensor
 
 from bangbang.config import Config
 from bangbang.contracts import Diagnostics
+from bangbang.objectives import means
 from bangbang.precision import widest_float
 from bangbang.tasks import shown
 from bangbang.terminal import Console
@@ -59,21 +60,6 @@ def mean(values: list[Tensor]) -> float:
     """The mean of those that are finite: the others were not trained on. None of them gives 0."""
     finite = [number for number in map(float, values) if math.isfinite(number)]
     return sum(finite) / max(1, len(finite))
-
-
-def means(sums: Diagnostics) -> dict[str, float]:
-    """What targets were like on average; what no target has is left out."""
-    written = sums.driven_tokens + sums.model_tokens
-    quotients = {
-        "reward": (sums.reward, sums.rewarded),
-        "driven_share": (sums.driven_tokens, written),
-        "tied_share": (sums.tied_tokens, sums.driven_tokens),
-        "sample_length": (sums.sample_tokens, sums.samples),
-        "reference_length": (sums.reference_tokens, sums.samples),
-        "entropy": (sums.entropy, sums.measured),
-        "equal_share": (sums.equal, sums.compared),
-    }
-    return {name: total / count for name, (total, count) in quotients.items() if count}
 
 
 QUIET_SECONDS = 30
