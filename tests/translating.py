@@ -40,11 +40,11 @@ learning_rate = 0.02
 
 [training]
 batch_size = 16
-validate_every = 25
+validate_every = 45
 log_every = 15
 
 [[stages]]
-steps = 60
+steps = 90
 objective = {{kind = "bbspg", p_drop = 0.2, positions = "all"}}
 
 [[stages]]

@@ -59,7 +59,7 @@ def test_a_run_against_bleu_learns_and_its_best_checkpoint_has_the_highest_bleu(
     opened = Run.open(run)
     assert opened.config.metric == "bleu"
     assert int(opened.checkpoint("best").name.rpartition("-")[2]) == max(scores, key=lambda step: scores[step])
-    assert max(scores.values()) > 20
+    assert max(scores.values()) > 15
     rewards = [line["reward"] for line in lines if line["kind"] == "train"]
     assert 0 < rewards[-1] < 1
 
