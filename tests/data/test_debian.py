@@ -63,7 +63,7 @@ def test_entries_become_plain_text(tmp_path: Path) -> None:
         "  * one: a thing\n  - two\n\nPackage: bar\nDescription-en: bar\n"
     )
     foo, bar = debian.parse(path, Ledger())
-    assert foo == debian.Package("foo", "reader of foos", ("Foo reads foos and more.", "It has: one: a thing two"))
+    assert foo == debian.Package("foo", "reader of foos", ("Foo reads foos and more.", "It has: one: a thing two"), "1")
     assert bar == debian.Package("bar", "bar", ())
 
 

@@ -9,6 +9,7 @@ examples:
   bangbang bench metrics --json
   bangbang bench scaling --processes 2
   bangbang bench mbr --lines 200
+  bangbang bench hf --json
 """
 
 import argparse
@@ -32,6 +33,7 @@ BENCHES = {
     "scaling": "benchmarks.scaling",
     "training": "benchmarks.training",
     "mbr": "benchmarks.minimum_risk",
+    "hf": "benchmarks.hf",
 }
 ABSENT = (
     "bench: the benchmarks are not installed with the package, they are the benchmarks/ folder of its repository; "

@@ -35,6 +35,8 @@ class Package(NamedTuple):
     name: str
     synopsis: str
     paragraphs: tuple[str, ...]
+    md5: str = ""
+    """Of the English description: what a translation is found by."""
 
     @property
     def description(self) -> str:
@@ -57,10 +59,10 @@ def pairs(paths: list[Path], ledger: Ledger) -> Iterator[Pair]:
         yield Pair(package.description, (package.synopsis,), family)
 
 
-def parse(path: Path, ledger: Ledger) -> Iterator[Package]:
+def parse(path: Path, ledger: Ledger, language: str = "en") -> Iterator[Package]:
     """The packages of an index: `Package:`, `Description-en:` and its continuation lines, which begin with a blank."""
-    name, synopsis, body = "", "", list[str]()
-    number_of_line = 0
+    name, md5, synopsis, body = "", "", "", list[str]()
+    number_of_line, wrong = 0, f"not a Translation-{language} index"
     for number_of_line, line in enumerate(lines(path), 1):
         if number_of_line % TICK == 0:
             ledger.progress(number_of_line, 0)
@@ -68,16 +70,18 @@ def parse(path: Path, ledger: Ledger) -> Iterator[Package]:
         if line.startswith(" ") and synopsis:
             body.append(line)
         elif line and not colon:
-            raise InputError(f"{path}:{number_of_line}: not a Translation-en index: {line[:40]!r} is no 'Field: value'")
+            raise InputError(f"{path}:{number_of_line}: {wrong}: {line[:40]!r} is no 'Field: value'")
         elif field == "Package":
             if name:
-                yield Package(name, synopsis, paragraphs(body))
-            name, synopsis, body = value.strip(), "", []
-        elif field in ("Description-en", "Description"):
+                yield Package(name, synopsis, paragraphs(body), md5)
+            name, md5, synopsis, body = value.strip(), "", "", []
+        elif field == "Description-md5":
+            md5 = value.strip()
+        elif field in (f"Description-{language}", "Description"):
             synopsis = value.strip()
     if not name:
-        raise InputError(f"{path}:{number_of_line}: not a Translation-en index: no package in it")
-    yield Package(name, synopsis, paragraphs(body))
+        raise InputError(f"{path}:{number_of_line}: {wrong}: no package in it")
+    yield Package(name, synopsis, paragraphs(body), md5)
 
 
 def paragraphs(body: list[str]) -> tuple[str, ...]:
@@ -116,13 +120,18 @@ def distinct(packages: Iterable[Package], ledger: Ledger) -> list[Package]:
 
 def fault(package: Package) -> str:
     """Why nothing can be learned from a package, or nothing."""
-    if EMPTY_PACKAGE.search(package.synopsis) or EMPTY_DESCRIPTION.match(package.description):
+    if is_empty(package):
         return "package without content"
     if len(normalised(package.description).split()) < DESCRIPTION_WORDS:
         return "description too short"
     if len(package.synopsis.split()) < SYNOPSIS_WORDS:
         return "synopsis too short"
     return ""
+
+
+def is_empty(package: Package) -> bool:
+    """Whether it is there for others' sake, or has no description of its own."""
+    return bool(EMPTY_PACKAGE.search(package.synopsis) or EMPTY_DESCRIPTION.match(package.description))
 
 
 def families(packages: list[Package]) -> list[str]:

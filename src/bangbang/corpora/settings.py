@@ -1,5 +1,6 @@
 """The settings of each corpus, and how it is read. Nothing here imports torch."""
 
+import re
 import unicodedata
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -100,6 +101,37 @@ class Debian(CorpusSettings):
 
 
 @dataclass(frozen=True)
+class DebianTranslations(CorpusSettings):
+    """Debian's package descriptions and their translations, from apt's indices: synopses and paragraphs."""
+
+    content: ClassVar[frozenset[str]] = frozenset({"language", "max_words"})
+    corpus: str = "debian-translations"
+    max_source_length: int = 64
+    """Input tokens kept; the rest is cut."""
+    max_target_length: int = 64
+    """Output tokens kept, `</s>` included."""
+    path: str = ""
+    """The folder of indices to read instead of apt's."""
+    language: str = "it"
+    """The language that is translated to, as apt names it: it, da, fr, de, pt_BR ..."""
+    max_words: int = 25
+    """The longest text, on either side: longer ones are left out, since a cut text is no translation."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        tag = re.fullmatch(r"[a-z]{2,3}([_@-][A-Za-z]+)*", self.language)
+        self.require(
+            language=(tag is not None and self.language != "en", "a language as apt names it, such as it or pt_BR"),
+            max_words=(self.max_words >= 1, "at least 1"),
+        )
+
+    def build(self) -> "Reader":
+        from bangbang.corpora import debian_translations
+
+        return debian_translations.reader(self)
+
+
+@dataclass(frozen=True)
 class Shapes(CorpusSettings):
     """Drawn scenes of one or two coloured shapes, and captions made by rule. Synthetic."""
 
@@ -172,6 +204,7 @@ class Files(CorpusSettings):
 KINDS: dict[str, type[CorpusSettings]] = {
     "docstrings": Docstrings,
     "debian": Debian,
+    "debian-translations": DebianTranslations,
     "shapes": Shapes,
     "files": Files,
 }

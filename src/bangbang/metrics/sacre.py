@@ -1,6 +1,7 @@
 """BLEU, chrF and TER by sacrebleu, with its options and its signature; scores run from 0 to 100 as there."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Literal
 
@@ -10,23 +11,23 @@ from bangbang.metrics.metric import Array, check_aligned
 
 
 class SacreBleu:
-    """One of sacrebleu's corpus metrics with its defaults.
+    """One of sacrebleu's corpus metrics with its defaults; BLEU's tokenizer may be another of its.
 
     sacrebleu itself compares systems by the two methods used here (`_extract_corpus_statistics` and
     `_compute_score_from_stats`); it has no public ones that keep statistics apart from scores.
     """
 
-    def __init__(self, metric: Literal["bleu", "chrf", "ter"]) -> None:
+    def __init__(self, metric: Literal["bleu", "chrf", "ter"], tokenizer: str = "13a") -> None:
         from sacrebleu.metrics.bleu import BLEU
         from sacrebleu.metrics.chrf import CHRF
         from sacrebleu.metrics.ter import TER
 
-        makers: dict[str, Any] = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+        makers: dict[str, Any] = {"bleu": partial(BLEU, tokenize=tokenizer), "chrf": CHRF, "ter": TER}
         self.names = (metric,)
         self.lower_is_better = frozenset({"ter"} & {metric})
         self._metric = makers[metric]()
         # a sentence shorter than four words has no 4-gram: sacrebleu's sentence BLEU then stops at its longest order
-        self._sentence_metric = BLEU(effective_order=True) if metric == "bleu" else self._metric
+        self._sentence_metric = BLEU(tokenize=tokenizer, effective_order=True) if metric == "bleu" else self._metric
         self._metric.num_refs = "unscored"  # sacrebleu sets the number when it sees references
 
     @property

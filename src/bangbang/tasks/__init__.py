@@ -1,4 +1,4 @@
-"""Tasks: what headlines, captions and transductions differ in. Nothing else asks what the sources are."""
+"""Tasks: what headlines, captions, transductions and translations differ in. Nothing else asks what the sources are."""
 
 from bangbang.lazy import attach
 

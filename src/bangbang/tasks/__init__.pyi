@@ -8,3 +8,4 @@ from bangbang.tasks.scores import task_of as task_of
 from bangbang.tasks.scores import title as title
 from bangbang.tasks.scores import with_errors as with_errors
 from bangbang.tasks.transduction import TransductionTask as TransductionTask
+from bangbang.tasks.translation import TranslationTask as TranslationTask

@@ -69,8 +69,24 @@ class Transduction(TaskSettings):
         return TransductionTask(self)
 
 
+@dataclass(frozen=True)
+class Translation(TaskSettings):
+    """A text in another language, judged by sacrebleu's BLEU and chrF."""
+
+    chosen_by: ClassVar[str] = "bleu"
+
+    tokenizer: Literal["13a", "intl", "zh", "char", "none"] = "13a"
+    """How BLEU parts words: zh for Chinese, char for other texts without blanks, none for tokenised ones."""
+
+    def build(self) -> "Task":
+        from bangbang.tasks.translation import TranslationTask
+
+        return TranslationTask(self)
+
+
 KINDS: dict[str, type[TaskSettings]] = {
     "headlines": Headlines,
     "captions": Captions,
     "transduction": Transduction,
+    "translation": Translation,
 }
