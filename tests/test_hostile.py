@@ -1,11 +1,13 @@
 """What a stranger may put into a folder: a command fails with one line, ends, and changes nothing outside."""
 
+import argparse
 import gzip
 import json
 import lzma
 import os
 import random
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,7 +28,9 @@ from bangbang.heads import VocabularyHead
 from bangbang.plain_files import open_plain, read_plain
 from bangbang.training import Run, checkpoint
 from bangbang.training.tensors import write_tensors
-from benchmarks.hostile import REPLACEMENTS, Case, Ground
+from benchmarks.hostile import Case, all_cases, try_all
+from benchmarks.hostile_ground import Ground
+from benchmarks.hostile_replacements import REPLACEMENTS
 
 # each of these once did not end, or ended in a traceback
 KNOWN = [
@@ -47,21 +51,41 @@ SAMPLED = 20
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    return Ground(tmp_path_factory.mktemp("hostile"))
+    return Ground(tmp_path_factory.mktemp("hostile"), ("texts", "images"))
 
 
 @pytest.mark.slow
 def test_known_replacements_end_in_one_line(ground: Ground) -> None:
+    cases = []
     for pattern, replacement, verb in KNOWN:
         (place,) = ground.sound.glob(pattern)
-        case = Case(str(place.relative_to(ground.sound)), replacement, verb)
-        assert not ground.attempt(case), case
+        cases.append(Case(str(place.relative_to(ground.sound)), replacement, verb))
+    assert [found for found in try_all(ground, cases) if found[1]] == []
 
 
 @pytest.mark.slow
 def test_a_sample_of_all_replacements_ends_in_one_line(ground: Ground) -> None:
-    for case in random.Random(0).sample(list(ground.cases()), SAMPLED):
-        assert not ground.attempt(case), case
+    cases = random.Random(0).sample(list(all_cases(ground)), SAMPLED)
+    assert [found for found in try_all(ground, cases) if found[1]] == []
+
+
+@pytest.mark.slow
+def test_what_a_case_does_wrong_is_told(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect, a write outside, a change of what is only read, and one that does not end."""
+    monkeypatch.setattr("benchmarks.hostile_workers.SECONDS", 1)
+    case = Case("texts/run/test.json", "nothing", "evaluate")
+
+    def told(run: Callable[[argparse.Namespace], object]) -> str:
+        monkeypatch.setattr("bangbang.cli.evaluate.run", run)
+        ((_, trouble),) = try_all(ground, [case])
+        return trouble
+
+    assert "exit code 70" in told(lambda arguments: 1 / 0)
+    assert told(lambda arguments: (ground.outside / "precious").write_text("mine")) == "changed what is outside"
+    assert "changed what it only reads" in told(lambda arguments: (ground.theirs / "new").mkdir() or 0)
+    assert told(lambda arguments: time.sleep(9)) == "did not end"
+    assert told(lambda arguments: os.kill(os.getpid(), 9)) == "ended the process"
+    assert told(lambda arguments: 0) == ""
 
 
 @pytest.mark.parametrize("replacement", ["a pipe", "an endless device", "an empty device", "a folder"])

@@ -24,6 +24,7 @@ OF_MODULES |= {"np": {"save"}, "torch": {"save"}}
 ALLOWED = {
     "training/shared_memory.py": {"mkstemp", "unlink", "open"},  # memory in /dev/shm, under a name nobody can foresee
     "cli/streams.py": {"os.open", "open"},  # /dev/null
+    "data/hush.py": {"os.open"},  # /dev/null
     "plain_files.py": {"os.open"},  # to read
 }
 

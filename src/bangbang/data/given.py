@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from tokenizers import Tokenizer
 
+from bangbang.data.hush import hushed
 from bangbang.data.pieces import Writer
 from bangbang.data.tokenizer_json import check_numbering, read_table, tokenizer_from, told
 from bangbang.data.tokenizer_model import checked_model, unknown_token
@@ -123,7 +124,8 @@ class GivenVocabulary:
     def _asked(self, question: Callable[[], T]) -> T:
         """An answer of the tokenizer, which may give up on texts that its file does not provide for."""
         try:
-            return question()
+            with hushed():
+                return question()
         except (KeyboardInterrupt, SystemExit, TypeError, UnicodeError):
             raise
         except BaseException as error:  # the Rust side raises bare Exception, and, where it gives up, a BaseException

@@ -7,6 +7,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from bangbang.data.hush import hushed
 from bangbang.errors import InputError
 from bangbang.plain_files import read_plain
 
@@ -36,7 +37,8 @@ def unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:
 def tokenizer_from(table: Any, path: Path) -> Tokenizer:
     """The tokenizer that a table describes; only call it for one whose rules are known to be safe."""
     try:
-        return Tokenizer.from_str(json.dumps(table))
+        with hushed():
+            return Tokenizer.from_str(json.dumps(table))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # the Rust side raises bare Exception, and, where it gives up, a BaseException

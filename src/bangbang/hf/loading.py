@@ -12,6 +12,7 @@ from transformers.utils import cached_file, logging
 
 from bangbang import memory
 from bangbang.data.given import open_tokenizer
+from bangbang.data.hush import hushed
 from bangbang.data.tokenizer_json import read_table
 from bangbang.errors import InputError
 from bangbang.files import read_json
@@ -60,7 +61,7 @@ def load_tokenizer(name: str) -> Any:
     if path is None:
         return None
     open_tokenizer(read_table(Path(path)), Path(path))
-    with quiet():
+    with quiet(), hushed():
         return told(name, lambda: AutoTokenizer.from_pretrained(name, **SAFE, use_fast=True))
 
 

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 from transformers import PreTrainedModel
 
+from bangbang.data.hush import hushed
 from bangbang.errors import InputError
 from bangbang.files import read_json, write_whole
 from bangbang.heads import Alphabet
 from bangbang.hf.capture import output_layer
 from bangbang.hf.inputs import Template
+from bangbang.hf.loading import told
 from bangbang.symbols import BOS, EOS, PAD
 from bangbang.translation import NONE, Translation
 
@@ -108,7 +110,7 @@ class Frame(NamedTuple):
             if tokenizer is None:
                 return cls()
             before, _ = around(tokenizer)
-            return cls(before, tuple(tokenizer(separator, add_special_tokens=False)["input_ids"]))
+            return cls(before, tuple(cut(tokenizer, separator, add_special_tokens=False)))
         prefix = prefix_of(model.generation_config, tokenizer)
         if tokenizer is None:
             return cls((), tuple(ends_of(model, None)[:1]), prefix)
@@ -129,12 +131,18 @@ class Frame(NamedTuple):
 
 def around(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The tokens that a tokenizer puts before and behind a text."""
-    plain, whole = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
+    plain, whole = cut(tokenizer, "a", add_special_tokens=False), cut(tokenizer, "a")
     places = (at for at in range(len(whole)) if whole[at : at + len(plain)] == plain)
     place = next(places, None)
     if place is None:
         raise InputError(f"{type(tokenizer).__name__}: cuts a text otherwise when it adds special tokens to it")
     return tuple(whole[:place]), tuple(whole[place + len(plain) :])
+
+
+def cut(tokenizer: Any, text: str, **options: bool) -> list[int]:
+    """The ids of a text; where the tokenizer gives up on it, an InputError alone."""
+    with hushed():
+        return list(told(type(tokenizer).__name__, lambda: tokenizer(text, **options)["input_ids"]))
 
 
 def rows_of(model: PreTrainedModel) -> int:
