@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: run test lint types clean
+.PHONY: run test lint types reference clean
 
 # docs/first.md says what it does; Ctrl-C at any time, and the same again goes on
 FIRST := runs/first
@@ -20,6 +20,7 @@ run: $(READY)
 
 # a file of tests at a time on each core, with one thread: two threads beside anything else are slower than one
 test: $(READY)
+	@.ci/chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(READY)
@@ -28,6 +29,10 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+
+# docs/reference/, which a test keeps current
+reference: $(READY)
+	$(BIN)/python docs/reference.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("bangbang needs Python 3.11 or newer; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'

@@ -33,8 +33,9 @@ def config_page() -> str:
     lines = [
         "# Every key of a config",
         "",
-        "Written by `docs/reference.py` from the settings themselves. A config is TOML; a key that is left out has the",
-        "default. `--set table.key=value` changes one for one call. `bangbang plugins` has what installed packages add.",
+        "Written by `docs/reference.py` from the settings themselves. A config is TOML; a key that is left out has",
+        "the default. `--set table.key=value` changes one for one call. `bangbang plugins` lists what installed",
+        "packages add.",
     ]
     for name, base in configs.bases().items():
         lines += ["", f"## [{name}]", "", summary(base)]
@@ -89,16 +90,15 @@ def cell(text: str) -> str:
 
 
 def verbs_page() -> str:
-    lines = [
-        "# Every verb",
-        "",
-        "Written by `docs/reference.py` from the parsers. `bangbang VERB --help` says the same.",
-    ]
+    written = "Written by `docs/reference.py` from the parsers. `bangbang VERB --help` says the same."
+    lines = ["# Every verb", "", written]
     for verb, what in VERBS.items():
         parser = verb_parser(verb)
         lines += ["", f"## bangbang {verb}", "", f"{what[0].upper()}{what[1:]}.", "", "```"]
         lines += [*(parser.description or "").strip().splitlines(), "```", "", "| | |", "|---|---|"]
-        lines += [row(action) for action in parser._actions if action.help != argparse.SUPPRESS]
+        lines += [
+            row(action) for action in parser._actions if action.dest != "help" and action.help != argparse.SUPPRESS
+        ]
     return "\n".join(lines) + "\n"
 
 
