@@ -14,7 +14,7 @@ from typing import Any, Self
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; .ci/chromium installs it")
 # Chromium reads commands from descriptor 3 and writes answers to 4; ours may have these very numbers
 START = """
 import os, sys

@@ -7,7 +7,7 @@ The parts are `bangbang.rewards`, `.objectives`, `.models`, `.heads`, `.decoding
 from importlib import import_module
 from types import ModuleType
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ROOMS = (
     "contracts",

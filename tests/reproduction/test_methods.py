@@ -39,7 +39,9 @@ def test_groups() -> None:
     assert {"mle", "raml", "pg", "pg-mle", "spg-0.2", "spg-0.8", "spg-0.4-late"} <= set(paper)
     assert {"mle", "raml", "scheduled-sampling", "mixer", "mrt-mle", "ocd", "gold-mle", "rloo-mle"} <= set(field)
     assert {"scst-mle", "spg-0.4-late", "spg-0.4-all", "metric", "mle-rloo", "mle-smooth", "mle-long"} <= set(field)
-    assert every == list(METHODS) and set(every) == {*paper, *field, "ocd-rloo"}
+    first = [method.name for method in choose(["first"])]
+    assert first == ["shared-start", "mle-shared", "metric-shared"]
+    assert every == list(METHODS) and set(every) == {*paper, *field, *first, "ocd-rloo"}
     assert [method.name for method in choose(["strings"])] == ["mle", "ocd-rloo"]
     assert [method.name for method in choose(["pg", "mle", "paper"])] == paper
 
@@ -53,6 +55,17 @@ def test_what_goes_on_from_trained_weights_has_a_low_rate_and_the_metric_as_its_
     captions = config_of("rloo-mle", "captions")
     assert captions.reward.kind == "cider-d" and captions.data.all_references
     assert (captions.training.batch_size, captions.training.max_steps) == (16, 641)
+
+
+def test_the_first_rows_go_on_from_one_start_which_is_no_row() -> None:
+    plan = make_plan("headlines", "first", read_budget("headlines", "", "first"), Path("out"), ["first"])
+    start, mle, metric = plan.trainings
+    assert start.method.only_a_start and not mle.method.only_a_start and not metric.method.only_a_start
+    assert mle.after == metric.after == start.name
+    assert [leg.objective.kind for leg in metric.config.legs] == ["bbspg", "rloo"]
+    assert metric.config.legs[-1].reward.kind == "rouge-l" and mle.config.objective.kind == "mle"
+    shown = reproduce.Done(plan, {start.name, mle.name, metric.name}).runs
+    assert [run.label for run in shown] == ["MLE", "SPG 0.4 → RLOO"]
 
 
 def test_stages_have_their_own_rate_reward_and_batches() -> None:

@@ -10,7 +10,7 @@ from bangbang.locks import locked
 from bangbang.reproduction import Outline, WorkerPool, make_plan, read_budget
 from bangbang.reproduction.display import Display
 from bangbang.reproduction.status import Latest, last_lines, latest
-from bangbang.reproduction.worker_pool import ended, environment
+from bangbang.reproduction.worker_pool import ended, environment, threads_of
 
 
 @pytest.fixture
@@ -50,6 +50,15 @@ def test_one_thread_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> No
     assert environment()["OMP_NUM_THREADS"] == "1"
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert environment()["OMP_NUM_THREADS"] == "3"
+
+
+def test_a_start_that_all_others_wait_for_has_all_threads(tmp_path: Path) -> None:
+    config = read_budget("headlines", "", "first")
+    shared = make_plan("headlines", "first", config, tmp_path, ["first"])
+    assert [threads_of(each, shared, 2) for each in shared.trainings] == [2, 1, 1]
+    apart = make_plan("headlines", "first", config, tmp_path, ["mle", "pg-mle", "raml"])
+    assert [threads_of(each, apart, 2) for each in apart.trainings] == [1, 1, 1]
+    assert threads_of(apart.trainings[0], apart._replace(trainings=apart.trainings[:1]), 2) == 1
 
 
 def test_the_journal_is_read_while_it_is_written(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bangbang.cli.numbers import seed, whole
-from bangbang.cli.report import add_decoders, show_report
+from bangbang.cli.report import add_decoders, report_with_progress, show_report
 from bangbang.cli.streams import print_json
 from bangbang.reproduction.budgets import BUDGETS, tasks
 
@@ -56,6 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting of all runs"
     )
+    parser.add_argument("--tune", action="store_true", help="choose each run's decoder by validation, before testing")
+    parser.add_argument("--brief", action="store_true", help="print one short table and ten outputs instead of all")
     parser.add_argument("--dry-run", action="store_true", help="print the plan, train nothing")
     parser.add_argument("--json", action="store_true", help="print results.json instead of the tables")
 
@@ -73,9 +75,19 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     with locked(plan.out):
         done, code = carry_out(plan, jobs, arguments)
-        if done:
+        if done and done.runs:
+            if arguments.tune:
+                tune(done, jobs)
             show_results(*done, arguments)
         return code
+
+
+def tune(done: "Done", jobs: int) -> None:
+    from bangbang.reproduction.tuning import tune_runs
+    from bangbang.terminal import Console
+
+    with Console(stderr=True).status("choosing decoders by validation"):
+        tune_runs([run.folder for run in done.runs], done.plan.out / "logs", jobs)
 
 
 def languages(arguments: argparse.Namespace) -> list[str]:
@@ -138,6 +150,7 @@ def again(arguments: argparse.Namespace) -> str:
     for name in ("languages", "methods", "decoders"):
         value = getattr(arguments, name)
         words += [f"--{name}", *value] if value else []
+    words += [f"--{name}" for name in ("tune", "brief") if getattr(arguments, name)]
     return shlex.join([*words, *(word for setting in arguments.set for word in ("--set", setting))])
 
 
@@ -152,15 +165,33 @@ class Done(NamedTuple):
     def runs(self) -> list["LabelledRun"]:
         from bangbang.reporting import LabelledRun
 
-        done = (training for training in self.plan.trainings if training.name in self.names)
-        return [LabelledRun(training.folder, training.method.label) for training in done]
+        done = [training for training in self.plan.trainings if training.name in self.names]
+        rows = [training for training in done if not training.method.only_a_start]
+        return [LabelledRun(training.folder, training.method.label) for training in rows]
 
 
 def show_results(plan: "Plan", done: set[str], arguments: argparse.Namespace) -> None:
     """Evaluate what is done, print the tables, write results.json and report.html."""
     title = f"{plan.task.capitalize()}: {Path(plan.config.data.corpus).name}, {plan.budget} budget"
     commands = [again(arguments), *(training.command for training in plan.trainings)]
-    show_report(Done(plan, done).runs, plan.out, title, commands, arguments)
+    runs = Done(plan, done).runs
+    if arguments.brief and not arguments.json:
+        show_brief(runs, plan.out, title, commands, arguments)
+    else:
+        show_report(runs, plan.out, title, commands, arguments)
+
+
+def show_brief(
+    runs: "list[LabelledRun]", out: Path, title: str, commands: list[str], arguments: argparse.Namespace
+) -> None:
+    from bangbang.reporting.brief import brief
+    from bangbang.terminal import Console
+    from bangbang.training import Run
+
+    results = report_with_progress(runs, out, title, commands, arguments.decoders)
+    console = Console()
+    console.print(brief(results, Run.open(runs[0].folder)), highlight=False)
+    console.print(f"\nthe page: {out / 'report.html'}", highlight=False, soft_wrap=True)
 
 
 def show_plan(plan: "Plan", jobs: int, as_json: bool) -> None:

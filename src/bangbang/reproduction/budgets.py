@@ -9,7 +9,7 @@ from bangbang.config import Config
 from bangbang.errors import InputError
 
 FOLDER = Path(__file__).parent / "budgets"
-BUDGETS = ("small", "medium", "paper")
+BUDGETS = ("first", "small", "medium", "paper")
 
 
 def tasks() -> list[str]:

@@ -76,6 +76,8 @@ class Method(NamedTuple):
     """Whether p_drop is 0 first."""
     pace: str = ""
     """The method by whose pace it is trained as many minutes as the longest of the others; empty: by steps."""
+    only_a_start: bool = False
+    """Whether others start from it, and it is no row of the table."""
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -27,15 +27,24 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def environment() -> dict[str, str]:
-    """One thread for each training, unless the caller says otherwise: they share the cores among them."""
-    return {"OMP_NUM_THREADS": "1", **os.environ}
+def environment(threads: int = 1) -> dict[str, str]:
+    """So many threads for a process, unless the caller says otherwise."""
+    return {"OMP_NUM_THREADS": str(threads), **os.environ}
+
+
+def threads_of(training: Training, plan: Plan, jobs: int) -> int:
+    """One for each training, which share the cores among them; all for one that every other starts from.
+
+    By the plan alone: a training that goes on has as many as it began with.
+    """
+    others = [each for each in plan.trainings if each.name != training.name]
+    return jobs if others and all(each.after == training.name for each in others) else 1
 
 
 class Child:
     """A training's process, and the log that it writes."""
 
-    def __init__(self, training: Training, log: IO[str]) -> None:
+    def __init__(self, training: Training, log: IO[str], threads: int = 1) -> None:
         self.training, self.log = training, log
         begun = bool(retention.listed(training.folder / "checkpoints"))
         arguments = training.resume if begun else training.start
@@ -47,7 +56,7 @@ class Child:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=environment(),
+            env=environment(threads),
             start_new_session=True,
         )
 
@@ -114,7 +123,7 @@ class WorkerPool:
             elif len(self.running) < self.jobs and self.can_begin(training, display):
                 self.waiting.remove(training)
                 log = append_file(self.plan.out / "logs" / f"{training.name}.log")
-                self.running.append(Child(training, log))
+                self.running.append(Child(training, log, threads_of(training, self.plan, self.jobs)))
                 display.begin(training)
 
     def can_begin(self, training: Training, display: Display) -> bool:
