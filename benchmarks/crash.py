@@ -4,10 +4,10 @@
 
 One process is killed (SIGKILL) while it starts, during steps, during validation and while it writes a checkpoint; after
 each kill every checkpoint must be whole, and it goes on with --resume. A run with two stages is also killed where the
-second begins, which it does with the best weights and another optimiser; so is one of a transformers model. With two processes under `torchrun
---max-restarts`, one of them is killed, and torchrun brings the run home. Weights and optimiser state of every finished
-run, and of one process all of metrics.jsonl but times, must equal the undisturbed run's to the bit. Prints JSON; the
-exit code is 1 if anything differs.
+second begins, which it does with the best weights and another optimiser; so is one of a transformers model. With two
+processes under `torchrun --max-restarts`, one of them is killed, and torchrun brings the run home. Weights and
+optimiser state of every finished run, and of one process all of metrics.jsonl but times, must equal the undisturbed
+run's to the bit. Prints JSON; the exit code is 1 if anything differs.
 """
 
 import argparse
