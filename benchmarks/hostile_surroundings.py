@@ -176,7 +176,8 @@ def run_here(words: list[str], setting: Setting, mounted: bool) -> int:
         os.dup2(os.open(setting.output, os.O_WRONLY), 1)
     if setting.room is not None and not mounted:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (setting.room, setting.room))
+        room = max(setting.room, 2**13)  # what is told goes to a file, too
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
     sys.stdin = os.fdopen(0, encoding=setting.encoding, closefd=False)
     sys.stdout, sys.stderr = (os.fdopen(each, "w", encoding=setting.encoding, closefd=False) for each in (1, 2))
     if setting.closed is not None:
