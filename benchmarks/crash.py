@@ -1,13 +1,13 @@
 """Kill training at random moments, go on, and compare the end with a run that nobody disturbed.
 
-    python -m benchmarks.crash --kills 50 --staged-kills 25 --worker-kills 3
+    python -m benchmarks.crash --kills 50 --staged-kills 25 --hf-kills 10 --worker-kills 3
 
 One process is killed (SIGKILL) while it starts, during steps, during validation and while it writes a checkpoint; after
 each kill every checkpoint must be whole, and it goes on with --resume. A run with two stages is also killed where the
-second begins, which it does with the best weights and another optimiser. With two processes under `torchrun
---max-restarts`, one of them is killed, and torchrun brings the run home. Weights and optimiser state of every finished
-run, and of one process all of metrics.jsonl but times, must equal the undisturbed run's to the bit. Prints JSON; the
-exit code is 1 if anything differs.
+second begins, which it does with the best weights and another optimiser; so is one of a transformers model. With two
+processes under `torchrun --max-restarts`, one of them is killed, and torchrun brings the run home. Weights and
+optimiser state of every finished run, and of one process all of metrics.jsonl but times, must equal the undisturbed
+run's to the bit. Prints JSON; the exit code is 1 if anything differs.
 """
 
 import argparse
@@ -59,6 +59,27 @@ steps = {rest}
 start = "best"
 objective = {{kind = "pg", samples = 2, baseline = "others"}}
 """
+HF = """[vocabulary]
+kind = "bpe"
+size = 300
+lowercase = false
+
+[model]
+kind = "hf"
+
+[model.from_scratch]
+family = "bart"
+d_model = 16
+encoder_layers = 1
+decoder_layers = 1
+encoder_attention_heads = 2
+decoder_attention_heads = 2
+encoder_ffn_dim = 16
+decoder_ffn_dim = 16
+max_position_embeddings = 128
+dropout = 0.2
+"""
+HF_STEPS = 36  # each takes several times as long
 TIMES = ("seconds", "examples_per_second")
 
 
@@ -77,9 +98,18 @@ def write_ground(folder: Path, objective: str, steps: int) -> Path:
     return path
 
 
+def with_transformers(config: Path, steps: int) -> Path:
+    """The same corpus in pieces of words, by a model of the transformers library, in two stages."""
+    before, model, after = config.read_text().partition("[model]\nlayers = 1\nunits = 48\ndropout = 0.2\n")
+    assert model
+    path = config.with_name("transformers.toml")
+    path.write_text(before + HF + after.replace(f"max_steps = {steps}", f"max_steps = {HF_STEPS}"))
+    return with_stages(path, HF_STEPS)
+
+
 def with_stages(config: Path, steps: int) -> Path:
     """The same config in two halves. The rate of the first is so low that its first validation stays the best."""
-    path = config.with_name("staged.toml")
+    path = config.with_name(f"staged-{config.name}")
     path.write_text(config.read_text() + STAGES.format(half=steps // 2, rest=steps - steps // 2))
     return path
 
@@ -226,6 +256,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--staged-kills", type=int, default=25, help="of runs with two stages")
+    parser.add_argument("--hf-kills", type=int, default=10, help="of runs with two stages and a transformers model")
     parser.add_argument("--worker-kills", type=int, default=3)
     parser.add_argument("--steps", type=int, default=120, help="of every run")
     parser.add_argument("--objective", default="mle", help="objective.kind of the run (mle)")
@@ -242,6 +273,9 @@ def main() -> int:
         if arguments.staged_kills:
             staged, kills = with_stages(config, arguments.steps), arguments.staged_kills
             result["staged"] = kill_single(folder / "staged", staged, kills, chance, STAGED_MOMENTS)
+        if arguments.hf_kills:
+            staged, kills = with_transformers(config, arguments.steps), arguments.hf_kills
+            result["transformers"] = kill_single(folder / "hf", staged, kills, chance, STAGED_MOMENTS)
         if arguments.worker_kills:
             result["workers"] = kill_workers(folder, config, arguments.worker_kills, chance)
     print(json.dumps(result, indent=1))

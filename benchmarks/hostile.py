@@ -5,8 +5,9 @@
 
 A case is a place, a replacement (a link, a pipe, a device, another kind of JSON, ...) and a verb whose arguments lead
 to that place. The verb must work, or fail with exit code 2 and one line of ours as the last; it must end within 30
-seconds; what is outside stays as it was, byte by byte, and so does their folder if the verb only reads. Without --cases
-or --part, all are tried. Prints the cases that failed; the exit code is 1 if there are any.
+seconds; what is outside stays as it was, byte by byte, and so does their folder if the verb only reads. Then each verb
+is run on sound files in odd surroundings. Without options all are tried, which takes an hour of one core: --part takes
+a share of them. Prints the cases that failed; the exit code is 1 if there are any.
 """
 
 import argparse
@@ -22,8 +23,9 @@ from typing import Any, NamedTuple
 import torch
 from matplotlib.figure import Figure
 
-from benchmarks.hostile_ground import VERBS, Ground, discard, signatures
+from benchmarks.hostile_ground import GROUNDS, VERBS, Ground, discard, signatures
 from benchmarks.hostile_replacements import CHANGES, REPLACEMENTS
+from benchmarks.hostile_surroundings import surrounded
 from benchmarks.hostile_workers import Outcome, attempts
 
 
@@ -109,25 +111,39 @@ def chosen(cases: list[Case], arguments: argparse.Namespace) -> list[Case]:
     return found[part - 1 :: parts]
 
 
+def troubles(ground: Ground, arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Each case that is asked for, and what went wrong with it, or nothing."""
+    if not arguments.surroundings:
+        cases = chosen(list(all_cases(ground)), arguments)
+        print(f"{len(cases)} cases", file=sys.stderr, flush=True)
+        yield from ((", ".join(case), trouble) for case, trouble in try_all(ground, cases))
+    if arguments.surroundings or not (arguments.cases or arguments.only or arguments.part != "1/1"):
+        yield from surrounded(ground)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=0, help="try so many, chosen by --seed (all)")
     parser.add_argument("--part", default="1/1", metavar="K/N", help="every N-th case, from the K-th on")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose place, replacement or verb has this")
+    parser.add_argument(
+        "--grounds", nargs="+", default=GROUNDS, choices=GROUNDS, help="what the stranger gave us (all)"
+    )
+    parser.add_argument("--surroundings", action="store_true", help="only sound files in odd surroundings")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    tried, bad, slowest = 0, 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
-        ground = Ground(Path(folder))
-        cases, bad, slowest, began = chosen(list(all_cases(ground)), arguments), 0, 0.0, time.monotonic()
-        for number, (case, trouble) in enumerate(try_all(ground, cases), 1):
-            slowest, began = max(slowest, time.monotonic() - began), time.monotonic()
+        ground, began = Ground(Path(folder), tuple(arguments.grounds)), time.monotonic()
+        for what, trouble in troubles(ground, arguments):
+            tried, slowest, began = tried + 1, max(slowest, time.monotonic() - began), time.monotonic()
             if trouble:
                 bad += 1
-                print(f"{case.place}, {case.replacement}, {case.verb}: {trouble}", flush=True)
-            if number % 1_000 == 0:
-                print(f"{number} of {len(cases)}, {bad} failed", file=sys.stderr, flush=True)
-        print(f"{len(cases)} cases, {bad} failed; the slowest took {slowest:.1f} s")
+                print(f"{what}: {trouble}", flush=True)
+            if tried % 500 == 0:
+                print(f"{tried} tried, {bad} failed", file=sys.stderr, flush=True)
+    print(f"{tried} cases, {bad} failed; the slowest took {slowest:.1f} s")
     return int(bad > 0)
 
 

@@ -5,6 +5,7 @@ import io
 import os
 import shutil
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,10 +150,10 @@ class Ground:
                 if bangbang(command) != 0:
                     raise RuntimeError(f"{command}: failed on sound files: {told.getvalue()}")
 
-    def command(self, verb: str, name: str) -> list[str]:
+    def command(self, verb: str, name: str, verbs: Mapping[str, Verb] = VERBS) -> list[str]:
         folder = self.theirs / name
         places = {"run": folder / "run", "folder": folder, "out": self.work}
-        found = [word.format(**places) for word in VERBS[verb].words.split()]
+        found = [word.format(**places) for word in verbs[verb].words.split()]
         picture = ["--image", str(folder / "scenes" / "synthetic-test-00000.png")]
         return [*found, *picture] if name == "images" and verb in PICTURED else found
 

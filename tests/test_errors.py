@@ -106,7 +106,7 @@ def test_a_closed_stderr_changes_nothing(tiny_run: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is Linux's")
-@pytest.mark.parametrize("words", ["plugins", "--help", "plugins --json"])
+@pytest.mark.parametrize("words", ["plugins", "--help", "plugins --json", "migrate --help"])
 def test_a_full_disk_is_one_line_and_exit_code_2(words: str) -> None:
     ended = shell(f"bangbang {words} > /dev/full")
     assert ended.returncode == 2 and "No space left" in one_line(ended.stderr)

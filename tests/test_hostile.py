@@ -28,9 +28,11 @@ from bangbang.heads import VocabularyHead
 from bangbang.plain_files import open_plain, read_plain
 from bangbang.training import Run, checkpoint
 from bangbang.training.tensors import write_tensors
+from benchmarks import hostile_surroundings as surroundings
 from benchmarks.hostile import Case, all_cases, try_all
 from benchmarks.hostile_ground import Ground
 from benchmarks.hostile_replacements import REPLACEMENTS
+from benchmarks.hostile_surroundings import SETTINGS, End, disk
 
 # each of these once did not end, or ended in a traceback
 KNOWN = [
@@ -86,6 +88,30 @@ def test_what_a_case_does_wrong_is_told(ground: Ground, monkeypatch: pytest.Monk
     assert told(lambda arguments: time.sleep(9)) == "did not end"
     assert told(lambda arguments: os.kill(os.getpid(), 9)) == "ended the process"
     assert told(lambda arguments: 0) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_verbs_in_odd_surroundings(ground: Ground, setting: str, tmp_path: Path) -> None:
+    with disk(tmp_path / "disk") as small:
+        for verb in ("report", "resume") if SETTINGS[setting].room is not None else ("plugins", "generate", "data"):
+            assert not surroundings.attempt(ground, verb, "texts", setting, small), verb
+
+
+@pytest.mark.parametrize(
+    ("end", "setting"),
+    [
+        (End(70, "", "bangbang: this is a defect of bangbang: ..."), "LANG=C"),
+        (End(0, "", ""), "stdout closed"),
+        (End(2, "", "bangbang: error: why"), "20 columns"),
+        (End(2, "", "Traceback (most recent call last): ...\nbangbang: error: why"), "a full disk"),
+        (End(120, "", ""), "stdout full"),
+        (End(2, "", ""), "a full disk"),
+    ],
+)
+def test_what_is_wrong_in_odd_surroundings_is_told(end: End, setting: str) -> None:
+    assert surroundings.trouble_of(end, "evaluate", "texts", setting)
+    assert not surroundings.trouble_of(End(2, "", "bangbang: error: no room"), "evaluate", "texts", "a full disk")
 
 
 @pytest.mark.parametrize("replacement", ["a pipe", "an endless device", "an empty device", "a folder"])

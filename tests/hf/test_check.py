@@ -119,6 +119,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
         "not finite",
     ),
     "an endless tokenizer": (endless_tokenizer, "not known to be safe"),
+    "an end that is text": (
+        lambda path: (path / "generation_config.json").write_text('{"eos_token_id": "x"}'),
+        "is no id of a token",
+    ),
     "a tokenizer that is none": (lambda path: (path / "tokenizer.json").write_text("{}"), "not a tokenizer"),
 }
 
@@ -137,6 +141,26 @@ def test_hostile_folders_get_one_line(
     assert len(output.err.splitlines()) == 1
     assert expected in output.err
     assert str(path) in output.err
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("generation_config.json", {"eos_token_id": 2}, "decoder_start_token_id"),
+        ("config.json", {"dropout": 7}, "dropout probability"),
+    ],
+)
+def test_what_shows_when_a_model_is_tried_does_not_fit(
+    name: str, values: dict[str, Any], expected: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model"
+    shutil.copytree(folder, path)
+    if name == "config.json":
+        change_config(path, **values)
+    else:
+        (path / name).write_text(json.dumps(values))
+    assert main(["hf", "check", str(path), "--json"]) == 1
+    assert expected in json.loads(capsys.readouterr().out)["troubles"][0]
 
 
 def test_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bangbang import __version__
 from bangbang.cli import streams
@@ -75,6 +75,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; {self.prog} --help shows what there is")
+
+    def print_help(self, file: Any = None) -> None:
+        """argparse would say nothing of a disk that is full."""
+        print(self.format_help(), end="", file=file, flush=True)
 
 
 def verb_parser(verb: str) -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ from transformers import AutoConfig, GenerationConfig, PreTrainedConfig, PreTrai
 
 from bangbang.contracts import InputSizes
 from bangbang.errors import InputError
-from bangbang.hf.loading import check_sizes, load_config, load_model, load_tokenizer, model_of, quiet, told
+from bangbang.hf.loading import check_ids, check_sizes, load_config, load_model, load_tokenizer, model_of, quiet, told
 from bangbang.hf.policy import FRAME, Policy
 from bangbang.hf.tokens import Frame, Tokens
 from bangbang.symbols import BOS, EOS, PAD
@@ -39,6 +39,7 @@ def kept(folder: Path, lora: Mapping[str, Any], sizes: InputSizes) -> Policy:
     """What a run has kept of its model; all weights are in its checkpoints."""
     model = model_of(load_config(str(folder), weights=False), str(folder))
     model.generation_config = told(str(folder), lambda: GenerationConfig.from_pretrained(folder))
+    check_ids(str(folder), model.generation_config)
     return Policy(adapted(model, lora), tokens=tokens_of(model, Frame.read(folder / FRAME), sizes))
 
 

@@ -8,7 +8,7 @@ from transformers import PreTrainedModel
 
 from bangbang.errors import InputError
 from bangbang.hf.inputs import Inputs
-from bangbang.hf.loading import load_model, load_tokenizer, quiet
+from bangbang.hf.loading import load_model, load_tokenizer, quiet, told
 from bangbang.hf.policy import Policy
 from bangbang.hf.samples import sample_inputs
 from bangbang.symbols import BOS, SYMBOLS
@@ -69,7 +69,7 @@ def examine(name: str, model: PreTrainedModel, tokenizer: Any = None, example: I
     try:
         with quiet():
             policy = Policy(model, tokenizer, example=example).eval()
-            found = measured(report, policy, example or sample_inputs(model, policy.tokens))
+            found = told(name, lambda: measured(report, policy, example or sample_inputs(model, policy.tokens)))
     except InputError as error:
         return report._replace(fits=False, troubles=[str(error)])
     return found._replace(fits=not found.troubles)

@@ -23,6 +23,14 @@ T = TypeVar("T")
 KINDS = ("Seq2SeqLM", "SpeechSeq2Seq", "ImageTextToText", "CausalLM")
 PARTS = ("layers", "experts", "blocks", "depth", "heads")  # what a config says about these is built one by one
 MOST_PARTS, LARGEST = 2_000, 2**31
+IDS = (
+    "eos_token_id",
+    "pad_token_id",
+    "bos_token_id",
+    "decoder_start_token_id",
+    "forced_bos_token_id",
+    "suppress_tokens",
+)
 SAFE: dict[str, Any] = {"trust_remote_code": False}
 
 
@@ -51,6 +59,7 @@ def load_model(name: str) -> PreTrainedModel:
     for key, weight in model.state_dict().items():
         if weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
             raise InputError(f"{name}: {key} has a number that is not finite")
+    check_ids(name, model.generation_config)
     return model
 
 
@@ -114,6 +123,14 @@ def check_sizes(where: str, table: Any) -> None:
             waiting += [(key, each) for each in value]
         elif type(value) is int and abs(value) > (MOST_PARTS if any(word in key for word in PARTS) else LARGEST):
             raise InputError(f"{where}: config.json: {key} = {str(value)[:40]} is more than any model has")
+
+
+def check_ids(where: str, config: Any) -> None:
+    """An InputError unless what a generation config says of tokens are ids."""
+    for key in IDS:
+        value = getattr(config, key, None)
+        if not all(type(each) is int for each in (value if isinstance(value, list) else [value]) if each is not None):
+            raise InputError(f"{where}: generation_config.json: {key} = {str(value)[:40]!r} is no id of a token")
 
 
 def told(where: str, work: Callable[[], T]) -> T:

@@ -20,6 +20,7 @@ from bangbang.files import whole_folder, write_whole
 from bangbang.hf.capture import output_layer
 from bangbang.hf.head import Form, head_of
 from bangbang.hf.inputs import Inputs, targets_of
+from bangbang.hf.loading import told
 from bangbang.hf.probe import probe, reads_chunks
 from bangbang.hf.samples import sample_inputs
 from bangbang.hf.state import HfState, start
@@ -72,7 +73,11 @@ class Policy(Generator[HfState]):
         inner = self.inner
         if next(inner.parameters()).device.type == "meta":  # an outline: there is nothing to try
             return Form(closed=type(output_layer(inner)) is nn.Linear), False
-        example = example or sample_inputs(inner, self.tokens)
+        # what a foreign config leaves out or gets wrong shows here for the first time
+        return told(type(inner).__name__, lambda: self._tried(example or sample_inputs(inner, self.tokens)))
+
+    def _tried(self, example: Inputs) -> tuple[Form, bool]:
+        inner = self.inner
         with torch.no_grad(), without_dropout(self):
             state = start(inner, example.to(next(inner.parameters()).device).tensors, self.prefix, self.tokens.filler)
             some = torch.tensor(self.tokens.ordinary(6), device=state.device).view(2, 3)
