@@ -15,7 +15,9 @@ from bangbang.settings import KindSettings
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "bangbang"
-DOCUMENTS = {path.name: path.read_text("utf-8") for folder in (ROOT, ROOT / "docs") for path in folder.glob("*.md")}
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+HOMES = {path.relative_to(path.parent if path.parent == ROOT else ROOT / "docs").as_posix(): path for path in PAGES}
+DOCUMENTS = {name: path.read_text("utf-8") for name, path in HOMES.items()}
 NOW = sorted(set(DOCUMENTS) - {"CHANGELOG.md"})  # what is told of the past may be gone
 TABLES = "|".join(configs.bases())
 
@@ -49,7 +51,7 @@ def test_files_that_docstrings_name_are_there() -> None:
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_links_lead_somewhere(name: str) -> None:
-    home = ROOT if (ROOT / name).is_file() else ROOT / "docs"
+    home = HOMES[name].parent
     found = re.findall(r"\]\(([^)#:]+)\)", DOCUMENTS[name])
     assert not [link for link in found if not (home / link).exists()]
 
