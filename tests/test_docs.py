@@ -102,3 +102,23 @@ def test_the_code_of_extending_is_the_examples() -> None:
     alone = [block for block in blocks if not any(block in file for file in files)]
     assert len(alone) == 1
     exec(compile(alone[0], "extending.md", "exec"), {"__name__": "extending"})
+
+
+@pytest.mark.parametrize("name", ["README.md", *(name for name in NOW if HOMES[name].parent != ROOT)])
+def test_lines_of_prose_are_short(name: str) -> None:
+    """Tables and code may be wide, and a word that nothing can break."""
+    prose = re.sub(r"^ *```.*?^ *```", "", DOCUMENTS[name], flags=re.DOTALL | re.MULTILINE).splitlines()
+    wide = [line for line in prose if len(line) > 120 and not line.startswith("|")]
+    assert not [line for line in wide if " " in line.strip()[:120]]
+
+
+def test_the_readme_is_a_screen_before_its_tree() -> None:
+    screen, _, _ = DOCUMENTS["README.md"].partition("\n## ")
+    assert screen.count("\n") < 60
+
+
+def test_every_page_can_be_reached() -> None:
+    index = DOCUMENTS["index.md"]
+    assert not [
+        name for name, path in HOMES.items() if path.parent != ROOT and f"]({name})" not in index and name != "index.md"
+    ]
