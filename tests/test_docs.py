@@ -15,7 +15,9 @@ from bangbang.settings import KindSettings
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "bangbang"
-DOCUMENTS = {path.name: path.read_text("utf-8") for folder in (ROOT, ROOT / "docs") for path in folder.glob("*.md")}
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+HOMES = {path.relative_to(path.parent if path.parent == ROOT else ROOT / "docs").as_posix(): path for path in PAGES}
+DOCUMENTS = {name: path.read_text("utf-8") for name, path in HOMES.items()}
 NOW = sorted(set(DOCUMENTS) - {"CHANGELOG.md"})  # what is told of the past may be gone
 TABLES = "|".join(configs.bases())
 
@@ -49,7 +51,7 @@ def test_files_that_docstrings_name_are_there() -> None:
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_links_lead_somewhere(name: str) -> None:
-    home = ROOT if (ROOT / name).is_file() else ROOT / "docs"
+    home = HOMES[name].parent
     found = re.findall(r"\]\(([^)#:]+)\)", DOCUMENTS[name])
     assert not [link for link in found if not (home / link).exists()]
 
@@ -100,3 +102,23 @@ def test_the_code_of_extending_is_the_examples() -> None:
     alone = [block for block in blocks if not any(block in file for file in files)]
     assert len(alone) == 1
     exec(compile(alone[0], "extending.md", "exec"), {"__name__": "extending"})
+
+
+@pytest.mark.parametrize("name", ["README.md", *(name for name in NOW if HOMES[name].parent != ROOT)])
+def test_lines_of_prose_are_short(name: str) -> None:
+    """Tables and code may be wide, and a word that nothing can break."""
+    prose = re.sub(r"^ *```.*?^ *```", "", DOCUMENTS[name], flags=re.DOTALL | re.MULTILINE).splitlines()
+    wide = [line for line in prose if len(line) > 120 and not line.startswith("|")]
+    assert not [line for line in wide if " " in line.strip()[:120]]
+
+
+def test_the_readme_is_a_screen_before_its_tree() -> None:
+    screen, _, _ = DOCUMENTS["README.md"].partition("\n## ")
+    assert screen.count("\n") < 60
+
+
+def test_every_page_can_be_reached() -> None:
+    index = DOCUMENTS["index.md"]
+    assert not [
+        name for name, path in HOMES.items() if path.parent != ROOT and f"]({name})" not in index and name != "index.md"
+    ]
