@@ -1,4 +1,4 @@
-"""docs/huggingface.md has a row for each family, which says what the check finds. Run as a module, this file prints them."""
+"""docs/huggingface.md has a row for each family that says what the check finds. Run as a module, this prints them."""
 
 from pathlib import Path
 
