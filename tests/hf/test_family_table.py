@@ -1,4 +1,7 @@
-"""docs/huggingface.md has a row for each family that says what the check finds. Run as a module, this prints them."""
+"""docs/huggingface.md has a row for each family, which says what the check finds.
+
+Run as a module, this file prints the rows.
+"""
 
 from pathlib import Path
 

@@ -13,8 +13,8 @@ from bangbang.errors import InputError
 from bangbang.hf import MetricConfig, MetricTrainer, Policy, Stage
 from bangbang.hf.collation import Collator
 from bangbang.hf.predictions import of_bytes
+from bangbang.hf.preparation import force_start
 from bangbang.hf.tokens import Tokens
-from bangbang.hf.trainer import force_start
 from bangbang.objectives import Rloo
 from tests.hf.families import new_model
 from tests.hf.tiny import ROWS, config, model_of, tokenizer_of, trainer

@@ -29,7 +29,7 @@ class Curriculum:
 
     def __init__(self, args: MetricConfig, policy: Policy, collator: Collator, dataset: Any) -> None:
         self.args, self.policy, self.collator, self.dataset = args, policy, collator, dataset
-        self.legs = args.legs()
+        self.legs, self.theirs = args.legs(), policy.alphabet.tables.read.tolist()
         self.built: tuple[int, Objective] | None = None
 
     def at(self, step: int) -> tuple[int, Leg]:
@@ -59,9 +59,8 @@ class Curriculum:
 
     def decode(self, rows: list[list[int]]) -> list[str]:
         """The texts of sequences in our ids, up to their ends."""
-        ids = [self.policy.alphabet.to_read(torch.tensor(row, dtype=torch.long).cpu(), -1) for row in rows]
-        kept = [each[torch.tensor(row) != EOS] if row else each for each, row in zip(ids, rows, strict=True)]
-        return texts_of(self.collator.tokenizer, [each.tolist() for each in kept])
+        ids = [[self.theirs[token] for token in row if token != EOS] for row in rows]
+        return texts_of(self.collator.tokenizer, ids)
 
     def training_references(self, texts: list[str]) -> Iterator[list[list[str]]]:
         """The tokens of each training example's references."""

@@ -32,11 +32,11 @@ class MetricConfig(Seq2SeqTrainingArguments):  # type: ignore[misc]  # it has no
     reward: RewardSettings | str | Mapping[str, Any] | Reward | Callable[[str, list[str]], float] | None = REWARD
     """What it is rewarded by: also a reward of `bangbang.rewards`, or a function of a text and a list of references."""
     p_drop: float | None = None
-    """The objective's setting of this name; None leaves it as it is."""
+    """The probability that a token is left to the model, where the objective has one; None leaves it as it is."""
     samples: int | None = None
-    """The same."""
+    """Targets drawn for each example; None leaves it as it is."""
     sampling: str | None = None
-    """The same."""
+    """How targets are drawn, where the objective has several ways; None leaves it as it is."""
     max_steps: int = -1
     """Optimizer steps; -1 leaves it to num_train_epochs, or to the stages."""
     stages: list[Any] | None = None
