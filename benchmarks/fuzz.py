@@ -1,4 +1,4 @@
-"""Files from elsewhere, mutated: run folders, checkpoints, corpora, captions, features. Only clear errors may come.
+"""Files from elsewhere, mutated: runs, checkpoints, corpora, captions, features, models. Only clear errors may come.
 
     python -m benchmarks.fuzz --mutations 20000
 
@@ -37,6 +37,7 @@ from bangbang.training.optimizer import build_optimizer
 from bangbang.training.run import Run
 from bangbang.training.settings import OptimizerSettings
 from benchmarks.caption_ground import CaptionGround, Target, read_pairs
+from benchmarks.model_ground import ModelGround
 from benchmarks.mutations import absurd_json, absurd_line, absurd_toml, damaged
 from benchmarks.tokenizer_ground import TokenizerGround
 
@@ -64,6 +65,7 @@ class Ground:
         pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
         self.captions = CaptionGround(folder / "captions")
         self.tokenizers = TokenizerGround(folder / "tokenizers")
+        self.models = ModelGround(folder / "models")
         model = AttentionGruSettings(layers=1, units=4)
         data = Files(corpus=str(self.lines), cache=str(folder / "cache"), test_share=0.0)
         self.config = Config(data=data, vocabulary=Words(size=40), model=model)
@@ -111,6 +113,7 @@ class Ground:
             "metrics": (self.metrics, (damaged, absurd_line), self.read_metrics),
             **self.captions.targets(),
             **self.tokenizers.targets(),
+            **self.models.targets(),
         }
 
     def read_config(self) -> None:
@@ -216,7 +219,7 @@ def main() -> None:
         for name in names:
             began = time.monotonic()
             fuzz(ground, name, each, arguments.seed)
-            print(f"{name:12} {each} mutations, only clear errors ({time.monotonic() - began:.0f} s)", flush=True)
+            print(f"{name:24} {each} mutations, only clear errors ({time.monotonic() - began:.0f} s)", flush=True)
 
 
 if __name__ == "__main__":

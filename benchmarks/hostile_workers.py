@@ -119,6 +119,19 @@ def work(batch: Sequence[C], attempt: Callable[..., str], sender: Connection) ->
         os._exit(0)
 
 
+def in_process(words: Sequence[str], folder: Path) -> None:
+    """A verb alone in a process that ends with it."""
+    try:
+        torch.set_num_threads(1)
+        spare_time()
+        with tempfile.TemporaryFile() as typed, tempfile.TemporaryFile() as told:
+            typed.write(TYPED)
+            typed.flush()
+            os._exit(Streams(typed, told).run(words, folder).code)
+    finally:
+        os._exit(70)
+
+
 def limit_memory() -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))

@@ -8,6 +8,7 @@ TARGETS = ("config", "vocabulary", "pieces", "state", "weights", "raw", "optimiz
 TARGETS += ("lines", "jsonl", "csv", "tsv", "parquet", "metrics")
 TARGETS += ("captions", "coco", "tokens", "lists", "features", "names", "encoder", "images")
 TARGETS += ("tokenizer", "copy")
+MODELS = tuple(f"model {part}" for part in ("config", "generation_config", "tokenizer_config", "tokenizer", "weights"))
 
 
 @pytest.fixture(scope="module")
@@ -17,5 +18,11 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_mutated_file_is_read_or_clearly_refused(ground: Ground, name: str) -> None:
-    assert name in ground.targets() and len(ground.targets()) == len(TARGETS)
+    assert name in ground.targets() and len(ground.targets()) == len(TARGETS + MODELS)
     fuzz(ground, name, 40)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_mutated_model_is_read_or_clearly_refused(ground: Ground, name: str) -> None:
+    """A few: each is loaded and tried."""
+    fuzz(ground, name, 5)

@@ -8,8 +8,10 @@ import os
 import random
 import shutil
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,6 +35,7 @@ from benchmarks.hostile import Case, all_cases, try_all
 from benchmarks.hostile_ground import Ground
 from benchmarks.hostile_replacements import REPLACEMENTS
 from benchmarks.hostile_surroundings import SETTINGS, End, disk
+from benchmarks.touched_places import read_calls
 
 # each of these once did not end, or ended in a traceback
 KNOWN = [
@@ -112,6 +115,22 @@ def test_verbs_in_odd_surroundings(ground: Ground, setting: str, tmp_path: Path)
 def test_what_is_wrong_in_odd_surroundings_is_told(end: End, setting: str) -> None:
     assert surroundings.trouble_of(end, "evaluate", "texts", setting)
     assert not surroundings.trouble_of(End(2, "", "bangbang: error: no room"), "evaluate", "texts", "a full disk")
+
+
+def test_places_that_a_verb_asks_for(tmp_path: Path) -> None:
+    """By name, relative to a folder that is open, on the way to another, or by a list of all in a folder."""
+    theirs = tmp_path / "theirs"
+    calls = f"""1 openat(AT_FDCWD</work>, "{theirs}/run/config.toml", O_RDONLY) = 3</x>
+1 newfstatat(4<{theirs}/run/checkpoints>, "step-2/state.json", 0x7ffd, AT_SYMLINK_NOFOLLOW) = 0
+2 getdents64(3<{theirs}/cache>, 0x55 /* 4 entries */, 32768) = 112
+1 stat("/elsewhere/lines", 0x7ffd) = -1 ENOENT (No such file or directory)
+"""
+    (tmp_path / "calls").write_text(calls)
+    ground = types.SimpleNamespace(theirs=theirs, work=tmp_path / "work")
+    found = read_calls(tmp_path / "calls", cast(Ground, ground))
+    asked = ("run", "run/config.toml", "run/checkpoints", "run/checkpoints/step-2/state.json", "cache/made")
+    assert all(found.has(place) for place in asked)
+    assert not any(found.has(place) for place in ("lines", "run/samples", "cache/made/train", "run/checkpoints/step-4"))
 
 
 @pytest.mark.parametrize("replacement", ["a pipe", "an endless device", "an empty device", "a folder"])
