@@ -10,6 +10,7 @@ import pytest
 
 from bangbang import config as configs
 from bangbang import registry
+from bangbang.cli.main import verb_parser
 from bangbang.errors import InputError
 from bangbang.settings import KindSettings
 
@@ -77,6 +78,33 @@ def test_trainings_that_a_document_shows_have_good_configs(name: str) -> None:
     text = DOCUMENTS[name].replace("\\\n", " ")
     for path, options in re.findall(r"(?<!\$ )bangbang train (configs/\S+\.toml)([^`#\n]*)", text):
         configs.read(ROOT / path, changes(options))
+
+
+def commands(text: str) -> Iterator[str]:
+    """The calls of bangbang in blocks of code, without prompts and comments; what stands for something is left out."""
+    for block in re.findall(r"^ *```(?:sh|bash|console)?\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE):
+        for line in re.sub(r"\s*\\\n\s*", " ", block).splitlines():
+            if found := re.match(r"(?:\$ |time |[\w/.-]+bin/)?bangbang (\S.*)", line.strip()):
+                call = re.split(r"\s+#|\s[|<>]|\s{3,}", found[1])[0]
+                if not re.search(r"\.\.\.|\[|VERB", call):
+                    yield call
+
+
+@pytest.mark.parametrize("name", NOW)
+def test_commands_that_a_document_shows_are_understood(name: str) -> None:
+    """By their parsers; what they do takes minutes. A call with a mistake is followed by what is said of it."""
+    for call in commands(re.sub(r"\$ bangbang .*\nbangbang: error: .*\n", "", DOCUMENTS[name])):
+        verb, *rest = shlex.split(call)
+        if not verb.startswith("-"):
+            verb_parser(verb).parse_args(rest)
+
+
+def test_commands_of_the_makefile_are_understood() -> None:
+    calls = re.findall(r"^\t@?\$\(BIN\)/bangbang (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert [shlex.split(call)[0] for call in calls] == ["reproduce", "explain"]
+    for call in calls:
+        verb, *rest = shlex.split(call.replace("$(FIRST)", "runs/first"))
+        verb_parser(verb).parse_args(rest)
 
 
 def changes(options: str) -> list[str]:

@@ -25,6 +25,7 @@ from bangbang.data.settings import VocabularySettings
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
 from bangbang.models.settings import ModelSettings
+from bangbang.nearness import near_config
 from bangbang.objectives.settings import ObjectiveSettings
 from bangbang.plain_files import read_plain
 from bangbang.rewards.settings import RewardSettings
@@ -191,7 +192,7 @@ def read_table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(read_plain(path, CONFIG_BYTES).decode("utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path}: no such config file") from None
+        raise InputError(f"{path}: no such config file{near_config(path)}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:

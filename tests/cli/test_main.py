@@ -26,7 +26,18 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fly"], "unknown verb 'fly'"),
+        (["fly"], "unknown verb 'fly'; the verbs are data,"),
+        (["trian"], "unknown verb 'trian'; did you mean 'train'?"),
+        (["train", "configs/headlines-debain.toml", "--out", "x"], "did you mean 'configs/headlines-debian.toml'?"),
+        (["train", "configs/headlines-debian", "--out", "x"], "did you mean 'configs/headlines-debian.toml'?"),
+        (["train", "headlines-debian.toml", "--out", "x"], "did you mean 'configs/headlines-debian.toml'?"),
+        (["evaluate", "configs/headlines-debian.toml"], "not a run, but a config; train it with `bangbang train"),
+        (["evaluate", "README.md"], "not a run, but a file"),
+        (["explain", "x", "--exmple", "3"], "unrecognized arguments: --exmple 3; did you mean '--example'?"),
+        (["reproduce", "headline"], "did you mean 'headlines'?"),
+        (["score", "--metric", "rogue", "a", "b"], "did you mean 'rouge'?"),
+        (["plugins", "objective"], "no such group; did you mean 'objectives'?"),
+        (["plugins", "objectives", "bbpsg"], "; did you mean 'bbspg'?"),
         (["train", "none.toml", "--out", "x"], "no such config file"),
         (["train", "--out", "x"], "a config file is needed"),
         (["train", "--resume", "--out", "nowhere"], "no such config file"),
@@ -35,8 +46,9 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_bad_calls_get_one_line_and_exit_code_2(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("bangbang: error: ") and message in error and error.count("\n") == 1

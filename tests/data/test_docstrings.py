@@ -1,5 +1,6 @@
 """Harvesting docstrings: what is kept, what is dropped, and that nothing is run."""
 
+import ast
 import sys
 import warnings
 from collections import Counter
@@ -274,3 +275,24 @@ def test_the_standard_library_is_read_without_its_tests_and_packages() -> None:
     assert {"textwrap.py", "email/message.py"} < paths
     left_out = ("test/", "idlelib/idle_test/", "site-packages/", "dist-packages/")
     assert not any(path.startswith(left_out) for path in paths)
+
+
+def test_definitions_are_found_in_every_statement() -> None:
+    code = "\n".join(
+        [
+            "if x:\n    def a(): ...\nelse:\n    def b(): ...",
+            "try:\n    def c(): ...\nexcept E:\n    def d(): ...\nfinally:\n    class E: ...",
+            "match x:\n    case 1:\n        def f(): ...",
+            "with x:\n    async def g():\n        for _ in x:\n            def h(): ...",
+            "class I:\n    while x:\n        def j(self): ...",
+        ]
+    )
+    tree = ast.parse(code)
+    found = docstrings.definitions(tree)
+    assert [(node.name, inside) for node, inside in found] == [
+        *((name, "") for name in "abcdEfg"),
+        ("h", "g"),
+        ("I", ""),
+        ("j", "I"),
+    ]
+    assert {node for node, _ in found} == {node for node in ast.walk(tree) if isinstance(node, docstrings.Named)}

@@ -55,3 +55,8 @@ def test_decoders_are_chosen_once(out: Path, told: str, monkeypatch: pytest.Monk
 def test_a_run_that_cannot_be_tuned_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nothing: no decoder was chosen \(exit code 2\): .*not a run"):
         tuning.tune_run(tmp_path / "nothing", tmp_path / "logs" / "log")
+
+
+def test_several_languages_are_not_shown_in_brief(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "transduction", "--languages", "dut", "fre", "--brief"]) == 2
+    assert "--tune and --brief are for a corpus of one language" in capsys.readouterr().err

@@ -8,6 +8,7 @@ Verbs import what is heavy inside `run`, so that every `--help` answers at once.
 """
 
 import argparse
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from bangbang import __version__
 from bangbang.cli import streams
 from bangbang.control_characters import visible
 from bangbang.errors import InputError, ReportedElsewhereError
+from bangbang.nearness import near
 
 # verb -> what `bangbang --help` says of it; the module is bangbang.cli.<verb>
 VERBS = {
@@ -74,7 +76,15 @@ class Parser(argparse.ArgumentParser):
     """A parser whose complaints are one line, as all others are."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}; {self.prog} --help shows what there is")
+        raise InputError(f"{message}{self.meant(message)}; {self.prog} --help shows what there is")
+
+    def meant(self, message: str) -> str:
+        """What may have been meant by an option, or by a choice, that there is not."""
+        if found := re.match(r"unrecognized arguments: (--[\w-]+)", message):
+            return near(found[1], self._option_string_actions)
+        if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            return near(found[1], (name.strip("' ") for name in found[2].split(",")))
+        return ""
 
     def print_help(self, file: Any = None) -> None:
         """argparse would say nothing of a disk that is full."""
@@ -124,7 +134,8 @@ def command(argv: Sequence[str]) -> int:
         return 0
     verb, *rest = argv
     if verb not in VERBS:
-        raise InputError(f"unknown verb {verb!r}; the verbs are {', '.join(VERBS)}")
+        told = near(verb, VERBS) or f"; the verbs are {', '.join(VERBS)}"
+        raise InputError(f"unknown verb {verb!r}{told}")
     arguments = verb_parser(verb).parse_args(rest)
     if getattr(arguments, "json", False):
         streams.write_utf8()

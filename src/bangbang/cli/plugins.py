@@ -19,6 +19,7 @@ from typing import Any
 from bangbang import registry
 from bangbang.cli.streams import print_json
 from bangbang.errors import InputError
+from bangbang.nearness import near
 from bangbang.settings import documentation
 
 
@@ -31,14 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     groups = [group for group in registry.HOMES if group not in registry.CLOSED]
     if arguments.group is not None and arguments.group not in groups:
-        raise InputError(f"{arguments.group}: no such group; the groups are {', '.join(groups)}")
+        told = near(arguments.group, groups) or f"; the groups are {', '.join(groups)}"
+        raise InputError(f"{arguments.group}: no such group{told}")
     found = [
         (group, kind)
         for group, kind in registry.everything()
         if arguments.group in (None, group) and arguments.name in (None, kind.name)
     ]
     if not found:
-        raise InputError(f"{arguments.name}: no such kind; there are {', '.join(registry.names(arguments.group))}")
+        names = registry.names(arguments.group)
+        raise InputError(f"{arguments.name}: no such kind; there are {', '.join(names)}{near(arguments.name, names)}")
     if arguments.json:
         print_json(record(found), indent=1)
     else:

@@ -67,7 +67,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     if found := languages(arguments):
         from bangbang.cli.languages import run_languages
+        from bangbang.errors import InputError
 
+        if arguments.tune or arguments.brief:
+            raise InputError(
+                "--tune and --brief are for a corpus of one language; choose it by --set data.language=NAME"
+            )
         return run_languages(found, arguments)
     plan, jobs = planned(arguments)
     if arguments.dry_run:

@@ -79,6 +79,8 @@ def underlined(lines: list[str], number: int) -> bool:
 # a docstring of a summary line, a blank line and more: files without one need not be parsed
 WORTH_PARSING = re.compile(rb"(\"\"\"|''')\s*[^\n]+\n\s*\n")
 Named = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+# no expression holds a definition, and most nodes are expressions
+HOLDS_STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 IDENTIFIER_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 
 
@@ -132,7 +134,8 @@ def definitions(tree: ast.Module) -> list[tuple[Named, str]]:
         for node in ast.iter_child_nodes(parent):
             if isinstance(node, Named):
                 found.append((node, inside))
-            waiting.append((node, node.name if isinstance(node, Named) else inside))
+            if isinstance(node, HOLDS_STATEMENTS):
+                waiting.append((node, node.name if isinstance(node, Named) else inside))
     return sorted(found, key=lambda item: item[0].lineno)
 
 

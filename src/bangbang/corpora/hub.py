@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bangbang import registry
 from bangbang.corpora.pairs import Reader, Section
 from bangbang.corpora.settings import Files
 from bangbang.corpora.tabular import Row, check_fields, pairs
 from bangbang.errors import InputError
+from bangbang.nearness import near
 from bangbang.plain_files import check_plain
 
 SPLIT_NAMES = {"train": ("train",), "valid": ("validation", "valid", "dev", "val"), "test": ("test",)}
@@ -43,8 +45,8 @@ def named_reader(data: Files) -> Reader:
         loaded = load_dataset(name, config or None)
     except Exception as error:  # network, hub, cache and builder errors share no base class
         raise InputError(
-            f"{data.corpus}: neither docstrings nor debian, no file or folder, and as a datasets name it cannot be "
-            f"loaded: {error}"
+            f"{data.corpus}: no built-in corpus, no file or folder, and as a datasets name it cannot be loaded: {error}"
+            f"{near(data.corpus, registry.names('corpora'))}"
         ) from None
     return reader(name.replace("/", "-"), loaded, data)
 

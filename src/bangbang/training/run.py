@@ -25,6 +25,7 @@ from bangbang.errors import InputError
 from bangbang.files import make_folder, read_json, write_whole
 from bangbang.folders import refuse_links
 from bangbang.models import Generator
+from bangbang.nearness import near_run
 from bangbang.symbols import UNK
 from bangbang.tasks import task_of
 from bangbang.training import checkpoint, retention
@@ -74,9 +75,7 @@ class Run:
         """A run to read. If its corpus is gone, it may be made again in `cache`."""
         folder = Path(folder)
         if not (folder / "config.toml").is_file():
-            raise InputError(
-                f"{folder}: not a run (no config.toml); make one with `bangbang train CONFIG --out {folder}`"
-            )
+            raise InputError(f"{folder}: not a run{no_run(folder)}")
         config = configs.read(folder / "config.toml", old=True)
         vocabulary = load_vocabulary(folder / "vocabulary.json")
         own = config.source_vocabulary is not None
@@ -230,3 +229,14 @@ class Run:
         model = self.build_model()
         checkpoint.load_model(found, model)
         return model.to(device).eval()
+
+
+def no_run(folder: Path) -> str:
+    """Why a path is no run, and the way out."""
+    if folder.is_file() and folder.suffix == ".toml":
+        return f", but a config; train it with `bangbang train {folder} --out RUN`"
+    if folder.is_file():
+        return ", but a file; a run is a folder, which `bangbang train CONFIG --out RUN` makes"
+    if meant := near_run(folder):
+        return f" (no config.toml){meant}"
+    return f" (no config.toml); make one with `bangbang train CONFIG --out {folder}`"

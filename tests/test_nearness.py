@@ -1,0 +1,33 @@
+"""What is suggested for a path that is not there, and that nothing is where nothing is like it."""
+
+from pathlib import Path
+
+import pytest
+
+from bangbang.nearness import near, near_config, near_run
+
+
+def test_names() -> None:
+    assert near("trian", ["train", "tune"]) == "; did you mean 'train'?"
+    assert near("fly", ["train", "tune"]) == ""
+
+
+def test_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert near_config(Path("mine.toml")) == ""
+    Path("mine.toml").touch()
+    Path("configs").mkdir()
+    Path("configs/ours.toml").touch()
+    assert near_config(Path("mine")) == near_config(Path("mien.toml")) == "; did you mean 'mine.toml'?"
+    assert near_config(Path("ours")) == near_config(Path("gone/ours.toml")) == "; did you mean 'configs/ours.toml'?"
+    assert near_config(Path("x" * 255)) == near_config(Path("nothing/alike")) == ""
+
+
+def test_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert near_run(Path("runs")) == ""
+    run = Path("runs/first/runs/mle-seed1")
+    run.mkdir(parents=True)
+    (run / "config.toml").touch()
+    assert near_run(Path("runs/first")) == near_run(run.with_name("mle-sed1")) == f"; did you mean {str(run)!r}?"
+    assert near_run(Path("elsewhere/mle")) == ""
