@@ -69,7 +69,6 @@ OTHER_MEANINGS = {
     "corpora/caption_files.py": {"captions"},  # a key of COCO's files
     "cli/bench.py": {"hf"},  # a benchmark
     "cli/main.py": {"hf"},  # a verb
-    "cli/bench.py": {"hf"},  # what is measured
     "diagnosis.py": {"captions", "hf"},  # extras of the package
     "features/encoders.py": {"hf"},  # a prefix of encoders' names
     "explanation/scatter.py": {"mle", "raml", "bbspg", "spg", "pg"},  # colours of the page's style sheet
