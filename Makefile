@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 # docs/first.md says what it does; Ctrl-C at any time, and the same again goes on
 FIRST := runs/first
 run: $(READY)
-	@echo "Ten minutes at most on 2 cores, once this is installed; Ctrl-C at any time, and make run goes on:"
+	@echo "About ten minutes on 2 cores, once this is installed; Ctrl-C at any time, and make run goes on:"
 	@echo "  1. read docstrings of the packages installed here: text -> its one-line summary   (1 to 2 minutes)"
 	@echo "  2. train a start from nothing, on all cores                                       (2 to 3 minutes)"
 	@echo "  3. go on from it twice, side by side: by maximum likelihood, and by the metric    (3 minutes)"
