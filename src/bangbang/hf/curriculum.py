@@ -19,6 +19,7 @@ from bangbang.hf.legs import Leg, is_text_function
 from bangbang.hf.metric_config import MetricConfig
 from bangbang.hf.policy import Policy
 from bangbang.hf.predictions import texts_of
+from bangbang.hf.preparation import without_wrappers
 from bangbang.hf.text_reward import TextReward
 from bangbang.rewards.settings import RewardSettings
 from bangbang.symbols import EOS, SYMBOLS
@@ -73,6 +74,7 @@ class Curriculum:
         """A frozen copy of the model as it was when the leg began. It is kept beside the checkpoints."""
         path = Path(self.args.output_dir) / f"stage-{number + 1}-start.safetensors"
         frozen = copy.deepcopy(self.policy).requires_grad_(False).eval()
+        without_wrappers(frozen.model)
         if begun:
             if not path.is_file():
                 raise InputError(f"{path}: is not there, and the objective compares with it; train anew")

@@ -67,14 +67,26 @@ def force_start(model: Any, tokenizer: Any) -> None:
 def hand_over_loss(model: nn.Module) -> None:
     """Lets `forward` return a loss that is handed to it.
 
-    What wraps a model, for several processes or for other numbers, is only there while `forward` runs.
+    What wraps a model, for several processes or for other numbers, is only there while `forward` runs. The loss itself
+    calls the model without wrappers: autocast, entered twice, would never end.
     """
     before = vars(model).get("forward")
 
     @functools.wraps(type(model).forward)
     def forward(self: nn.Module, *inputs: Any, metric_loss: Callable[[], Any] | None = None, **named: Any) -> Any:
-        if metric_loss is not None:
+        if metric_loss is None:
+            return type(self).forward(self, *inputs, **named) if before is None else before(*inputs, **named)
+        wrapped = without_wrappers(self)
+        if before is not None:
+            self.forward = before
+        try:
             return metric_loss()
-        return type(self).forward(self, *inputs, **named) if before is None else before(*inputs, **named)
+        finally:
+            self.forward = wrapped
 
     model.forward = MethodType(forward, model)
+
+
+def without_wrappers(model: nn.Module) -> Any:
+    """Takes off what was put around `forward`, and returns it."""
+    return vars(model).pop("forward", None)
