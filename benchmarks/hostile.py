@@ -15,7 +15,6 @@ import argparse
 import random
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -144,17 +143,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    tried, bad, slowest = 0, 0, 0.0
+    tried, bad = 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        ground, began = Ground(Path(folder), tuple(arguments.grounds)), time.monotonic()
+        ground = Ground(Path(folder), tuple(arguments.grounds))
         for what, trouble in troubles(ground, arguments):
-            tried, slowest, began = tried + 1, max(slowest, time.monotonic() - began), time.monotonic()
+            tried += 1
             if trouble:
                 bad += 1
                 print(f"{what}: {trouble}", flush=True)
             if tried % 500 == 0:
                 print(f"{tried} tried, {bad} failed", file=sys.stderr, flush=True)
-    print(f"{tried} cases, {bad} failed; the slowest took {slowest:.1f} s")
+    print(f"{tried} cases, {bad} failed")
     return int(bad > 0)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
+from safetensors import SafetensorError
 
 from bangbang.cli.main import main
 from bangbang.decoding import generate
@@ -117,10 +118,25 @@ def test_bad_calls_get_one_line(
     assert not (tmp_path / "model").exists()
 
 
-def test_nothing_is_left_of_an_export_that_fails(hf_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        SafetensorError("I/O error: No space left on device (os error 28)"),
+        Exception("No space left on device (os error 28)"),  # the tokenizers library's
+    ],
+)
+def test_nothing_is_left_of_an_export_that_fails(
+    error: Exception,
+    hf_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def full(*arguments: object, **named: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise error
 
     monkeypatch.setattr(transformers.PreTrainedTokenizerFast, "save_pretrained", full)
     assert main(["export", str(hf_run), str(tmp_path / "model"), "--no-scores"]) == 2
+    assert "No space left" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from tokenizers import Tokenizer, processors
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
@@ -51,8 +52,11 @@ def export(policy: Policy, tokenizer: PreTrainedTokenizerBase, card: str, folder
             model.save_pretrained(draft)
             tokenizer.save_pretrained(draft)
             write_whole(draft / CARD, card)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written ({error.strerror or error})") from None
+    except Exception as error:
+        # a full disk is an error of their own for safetensors, and a bare Exception for tokenizers
+        if not isinstance(error, OSError | SafetensorError) and type(error) is not Exception:
+            raise
+        raise InputError(f"{folder}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 
 def merged(policy: Policy) -> PreTrainedModel:
