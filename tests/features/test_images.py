@@ -1,5 +1,6 @@
 """Every kind of image file comes out as upright RGB, or with a reason."""
 
+import os
 import warnings
 from pathlib import Path
 
@@ -90,6 +91,9 @@ def test_cut_off_files_and_missing_ones_are_named(tmp_path: Path) -> None:
             read_image(path)
     with pytest.raises(UnreadableImageError, match="no such file"):
         read_image(tmp_path / "none.jpg")
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(UnreadableImageError, match="is a pipe or a device"):
+        read_image(tmp_path / "pipe.png")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from bangbang.errors import InputError
+from bangbang.plain_files import open_plain
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -74,13 +75,19 @@ def pillow() -> Any:
 
 def read_image(path: Path) -> "Image.Image":
     """The image as a person sees it: turned as its EXIF data say, on white where transparent, first frame, in RGB."""
-    return decode_image(path, str(path))
+    try:
+        with open_plain(path) as file:
+            return decode_image(file, str(path))
+    except FileNotFoundError:
+        raise UnreadableImageError(f"{path}: no such file") from None
+    except OSError as error:  # a pipe, a folder, no permission
+        raise UnreadableImageError(f"{path}: not an image ({error.strerror})") from None
 
 
 def decode_image(
-    source: Path | BinaryIO, name: str, formats: Sequence[str] | None = None, most_pixels: int | None = None
+    source: BinaryIO, name: str, formats: Sequence[str] | None = None, most_pixels: int | None = None
 ) -> "Image.Image":
-    """As `read_image`, of a file that may be open already; `formats` are those of Pillow's that are tried (all)."""
+    """As `read_image`, of a file that is open already; `formats` are those of Pillow's that are tried (all)."""
     library = pillow()
     try:
         # warnings are of sizes that are large but not refused, and of odd EXIF data
@@ -91,8 +98,6 @@ def decode_image(
             if min(width, height) > ROOM:
                 image.draft("RGB", (width * ROOM // min(width, height), height * ROOM // min(width, height)))
             return to_rgb(library.ImageOps.exif_transpose(image), library)
-    except FileNotFoundError:
-        raise UnreadableImageError(f"{name}: no such file") from None
     except library.Image.DecompressionBombError as error:  # Pillow's own limit, or a smaller one
         raise UnreadableImageError(f"{name}: too many pixels ({error})") from None
     except Exception as error:  # damaged files fail anywhere in Pillow's decoders: OSError, SyntaxError, struct.error
