@@ -11,6 +11,7 @@ WER is 100 times the edits of words over the words, in lower case and without pu
 """
 
 import argparse
+import itertools
 import random
 import re
 import subprocess
@@ -42,30 +43,42 @@ BATCH = 8
 LEARNING_RATE = 2e-5
 WORD = re.compile(r"[\w']+")
 
-WHO = ("the compiler", "a quiet daemon", "this parser", "the archiver", "our scheduler", "every mirror", "the linker")
-DOES = ("rejects", "unpacks", "signs", "indexes", "rotates", "mounts", "quotes", "hashes", "caches", "patches")
+# the last of each list are heard in the test alone
+WHO = (
+    *("the compiler", "a quiet daemon", "this parser", "the archiver", "our scheduler", "every mirror", "the linker"),
+    *("an old router", "the installer"),
+    *("my debugger", "the watchdog", "a stray process"),
+)
+DOES = (
+    *("rejects", "unpacks", "signs", "indexes", "rotates", "mounts", "quotes", "hashes", "caches", "patches"),
+    *("merges", "drops"),
+    *("encrypts", "compares", "truncates", "queues"),
+)
 WHAT = (
-    "stale symlinks",
-    "nested tarballs",
-    "the kernel headers",
-    "malformed headers",
-    "sparse checkouts",
-    "raw frames",
+    *("stale symlinks", "nested tarballs", "the kernel headers", "malformed headers", "sparse checkouts", "raw frames"),
+    *("two manifests", "the crash dumps", "empty folders"),
+    *("foreign locales", "the boot loader", "broken sockets"),
 )
 WHEN = (
-    "before the reboot",
-    "while nobody logs in",
-    "at runtime",
-    "after each rebase",
-    "on the spare disk",
-    "by default",
+    *(
+        "before the reboot",
+        "while nobody logs in",
+        "at runtime",
+        "after each rebase",
+        "on the spare disk",
+        "by default",
+    ),
+    *("in the background",),
+    *("without warning", "during the upgrade", "until midnight"),
 )
+HELD_OUT = (3, 4, 3, 3)
 
 
-def sentences(count: int, seed: int) -> list[str]:
-    """Made-up sentences about software, all different."""
-    every = [f"{who} {does} {what} {when}" for who in WHO for does in DOES for what in WHAT for when in WHEN]
-    return random.Random(seed).sample(every, count)
+def sentences(count: int, seed: int, held_out: bool = False) -> list[str]:
+    """Made-up sentences about software, all different; those of the test share no phrase with those of training."""
+    lists = zip((WHO, DOES, WHAT, WHEN), HELD_OUT, strict=True)
+    parts = [each[-last:] if held_out else each[:-last] for each, last in lists]
+    return random.Random(seed).sample([" ".join(phrases) for phrases in itertools.product(*parts)], count)
 
 
 def spoken(texts: list[str], folder: Path) -> list[Path]:
@@ -157,7 +170,7 @@ def methods(seconds: float) -> dict[str, list[tuple[Objective, float]]]:
 
 def compare(folder: Path, minutes: float, train_count: int, test_count: int, seed: int) -> dict[str, float]:
     """The word error rate before training and after each."""
-    texts = sentences(train_count + test_count, seed)
+    texts = [*sentences(train_count, seed), *sentences(test_count, seed, held_out=True)]
     with tempfile.TemporaryDirectory() as place:
         sound = features_of(spoken(texts, Path(place)), SECONDS)
     found = {}

@@ -117,6 +117,16 @@ def test_sentences_are_different() -> None:
     assert len(set(texts)) == 500 and texts == hf_whisper.sentences(500, 1) != hf_whisper.sentences(500, 2)
 
 
+def test_the_test_shares_no_phrase_with_training() -> None:
+    heard, unheard = hf_whisper.sentences(2_000, 1), hf_whisper.sentences(100, 1, held_out=True)
+    phrases = {*hf_whisper.WHO, *hf_whisper.DOES, *hf_whisper.WHAT, *hf_whisper.WHEN}
+    used = [
+        {phrase for phrase in phrases if any(f" {phrase} " in f" {text} " for text in texts)}
+        for texts in (heard, unheard)
+    ]
+    assert used[0] and used[1] and not used[0] & used[1]
+
+
 @pytest.mark.slow
 @has_all
 def test_whisper_hears_and_is_trained() -> None:
