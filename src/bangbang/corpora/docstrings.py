@@ -11,6 +11,7 @@ import re
 import sys
 import sysconfig
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -205,12 +206,20 @@ def pairs(roots: list[Path], ledger: Ledger) -> Iterator[Pair]:
 
 
 def harvest(roots: list[Path], ledger: Ledger) -> Iterator[Found]:
+    from bangbang.corpora.docstring_processes import read_side_by_side
+
     paths = [path for root in roots for path in sources(root)]
-    for done, path in enumerate(paths):
+    for done, (found, drops) in enumerate(read_side_by_side(paths)):
         ledger.progress(done, len(paths))
-        for one in documented(path, ledger):
-            if pair := split_docstring(one.docstring, ledger):
-                yield Found(one.name, one.title, *pair)
+        ledger.drops.update(drops)
+        yield from found
+
+
+def read(path: Path) -> tuple[list[Found], Counter[str]]:
+    """The pairs of a file, and how many were dropped for what reason."""
+    ledger = Ledger()
+    split = ((one, split_docstring(one.docstring, ledger)) for one in documented(path, ledger))
+    return [Found(one.name, one.title, *pair) for one, pair in split if pair], ledger.drops
 
 
 def split_docstring(docstring: str, ledger: Ledger) -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ from transformers import get_scheduler
 from bangbang.contracts import AnchoredObjective, Objective, Reward, RewardInputs
 from bangbang.data.pieces import Writer
 from bangbang.errors import InputError
-from bangbang.files import write_whole
+from bangbang.files import make_folder, write_whole
 from bangbang.hf.collation import Collator
 from bangbang.hf.legs import Leg, is_text_function
 from bangbang.hf.metric_config import MetricConfig
@@ -81,7 +81,7 @@ class Curriculum:
             frozen.model.load_state_dict(load_file(path))
         elif saves:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in frozen.model.state_dict().items()}
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             write_whole(path, save(weights))
         return frozen
 
