@@ -109,7 +109,7 @@ class NoDoubles(TorchDispatchMode):
 def test_devices_without_double_precision(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [[[4, 5, 6, 4, 5], [7, 4]], [[7, 8]], [[6, 6, 4]]]
     expected = case.reward.start(batch(rows))
-    monkeypatch.setattr(references_module, "working_precision", lambda device: torch.float32)
+    monkeypatch.setattr(references_module, "widest_float", lambda device: torch.float32)
     steps = [torch.tensor(step) for step in ([4, 8, 6], [5, EOS, 6], [EOS, 4, 4])]
     references = batch(rows)
     with NoDoubles():

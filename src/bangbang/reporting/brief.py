@@ -49,9 +49,9 @@ def brief_table(results: Results, untrained: dict[str, Estimate]) -> RenderableT
     grid = new_table(title, ["greedy", f"over {first}", "best decoder", f"over {first}'s best", "minutes"])
     for name, found in untrained.items():
         error = "" if found.standard_error is None else f" ±{shown(main, found.standard_error)}"
-        grid.add_row(name, f"{shown(main, found.value)}{error}", *[""] * 4)
+        grid.add_row(Text(name), Text(shown(main, found.value) + error), *[""] * 4)
     for row in results.rows:
-        grid.add_row(row.label, *cells(results, row))
+        grid.add_row(Text(row.label), *map(Text, cells(results, row)))
     return grid
 
 
