@@ -225,7 +225,7 @@ BAD_OPTIONS = {
     "data.valid_share=1.5": "data.valid_share must be a share from 0 to below 1",
     "data.test_share=0.97": "leave nothing for training",
     "vocabulary.size=2": "vocabulary.size = 2: a word vocabulary needs 5",
-    "data.path=elsewhere": "'path' belongs to corpus docstrings and debian and debian-translations and shapes, and this is 'files'",
+    "data.path=elsewhere": "'path' belongs to corpus docstrings and debian and debian-translations and shapes",
     "data.lenght=3": "unknown key 'lenght'",
 }
 
