@@ -18,7 +18,9 @@ def test_fine_tuning(tmp_path: Path) -> None:
 def test_fine_tuning_on_a_file(tmp_path: Path) -> None:
     data = tmp_path / "pairs.jsonl"
     data.write_text('{"source": "a long text", "target": "short"}\n' * 10)
-    hf_finetune.main(["--out", str(tmp_path / "out"), "--steps", "1", "1", "--data", str(data)])
+    scores = hf_finetune.main(["--out", str(tmp_path / "out"), "--steps", "1", "1", "--data", str(data)])
+    assert 0 <= scores["eval_rouge-l"] <= 100
+    assert (tmp_path / "out" / "model.safetensors").is_file()
 
 
 def test_a_cold_start() -> None:
