@@ -43,6 +43,7 @@ KNOWN = [
     ("texts/cache/*/vocabulary.json", "a pipe", "train"),
     ("texts/cache/*/test/data-00000-of-00001.arrow", "a pipe", "evaluate"),
     ("texts/lines/valid.src", "an endless device", "train"),
+    ("texts/lines/test.tgt", "a pipe", "score"),
     ("texts/run/config.toml", "an empty device", "resume"),
     ("texts/run/checkpoints/step-00000002/model.safetensors", "an endless device", "generate"),
     ("texts/run/checkpoints/step-00000004/state.json", "a pipe", "compare"),

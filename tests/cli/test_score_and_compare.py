@@ -2,12 +2,14 @@
 
 import io
 import json
+import os
 import sys
 
 import pytest
 
 from bangbang.cli.main import main
 from bangbang.cli.metric_options import read_lines
+from bangbang.errors import InputError
 
 HYP, REF, OTHER = "a man riding a wave\nthe cat sat\n\n", "a man rides a wave\nthe cat sat\nnobody\n", "x\ny\nz\n"
 
@@ -46,6 +48,17 @@ def test_score_as_json_has_values_error_bars_and_examples(files, capsys):
 def test_a_line_ends_at_a_line_feed_and_drops_one_carriage_return(tmp_path):
     (tmp_path / "lines").write_bytes("a\r\nb\r\r\n\n\u2028c\x0c\rd".encode())
     assert read_lines(str(tmp_path / "lines")) == ["a", "b\r", "", "\u2028c\x0c\rd"]
+
+
+def test_a_shells_pipe_is_read_and_a_pipe_with_nobody_at_its_end_is_not(tmp_path):
+    reading, writing = os.pipe()
+    os.write(writing, b"a line\n")
+    os.close(writing)
+    assert read_lines(f"/dev/fd/{reading}") == ["a line"]
+    os.close(reading)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is a pipe or a device"):
+        read_lines(str(tmp_path / "pipe"))
 
 
 def test_score_reads_standard_input_and_dos_lines(files, capsys, monkeypatch):

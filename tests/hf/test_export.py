@@ -1,6 +1,7 @@
 """`bangbang export`: what it writes is opened by transformers alone, and says the same."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -100,9 +101,11 @@ def test_adapters_are_merged(hf_config: Path, hf_folder: Path, tmp_path: Path) -
 def test_bad_calls_get_one_line(
     hf_run: Path, tiny_run: Path, exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(tmp_path / "elsewhere")
+    damaged = tmp_path / "damaged"
+    shutil.copytree(hf_run, damaged)
+    (damaged / "corpus.json").write_text("{}")
     calls = {
+        "corpus.json: damaged (corpus, splits)": [damaged, tmp_path / "model", "--no-scores"],
         "is there already": [hf_run, exported],
         "is no model of transformers": [tiny_run, tmp_path / "model"],
         "not a run": [tmp_path, tmp_path / "model"],

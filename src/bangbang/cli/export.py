@@ -66,13 +66,14 @@ def facts_of(opened: "Run", arguments: argparse.Namespace, policy: Any) -> "Fact
     from bangbang.tasks import signature
 
     checkpoint, state = opened.choose(arguments.checkpoint)
-    progress, config, manifest = state.progress, opened.config, opened.corpus_facts
+    progress, config = state.progress, opened.config
+    corpus, examples = trained_on(opened)
     scores, scored = ({}, 0) if arguments.no_scores else scores_of(opened, arguments)
     rewarded = [leg.reward for leg in config.legs if leg.objective.is_rewarded]
     return Facts(
         title=arguments.folder.name,
-        corpus=Path(str(manifest["corpus"])).name,
-        examples=int(manifest["splits"]["train"]["examples"]),
+        corpus=corpus,
+        examples=examples,
         method=config.label,
         reward=str(rewarded[-1].kind) if rewarded else "",
         steps=progress.step,
@@ -89,6 +90,15 @@ def facts_of(opened: "Run", arguments: argparse.Namespace, policy: Any) -> "Fact
         config=without_places(configs.plain(config)),
         version=__version__,
     )
+
+
+def trained_on(opened: "Run") -> tuple[str, int]:
+    """The corpus's name, and how many examples it has for training."""
+    facts = opened.corpus_facts
+    try:
+        return Path(str(facts["corpus"])).name, int(facts["splits"]["train"]["examples"])
+    except (LookupError, TypeError, ValueError):
+        raise InputError(f"{opened.folder / 'corpus.json'}: damaged (corpus, splits)") from None
 
 
 def without_places(tables: dict[str, Any]) -> str:

@@ -3,19 +3,21 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from bangbang import registry
 from bangbang.cli.numbers import seed, whole
 from bangbang.cli.streams import standard_input
 from bangbang.errors import InputError
 from bangbang.metrics.settings import MetricSettings, RougeSettings
+from bangbang.plain_files import open_plain
 
 if TYPE_CHECKING:
     from bangbang.metrics import Metric, Resampling
 
 
 STDIN = "-"
+OPENED_BY_SHELL = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 
 def read_lines(path: str) -> list[str]:
@@ -24,13 +26,19 @@ def read_lines(path: str) -> list[str]:
         data = standard_input().read()
     else:
         try:
-            data = Path(path).read_bytes()
+            with open_named(Path(path)) as file:
+                data = file.read()
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from error
     lines = data.split(b"\n")
     if not lines[-1]:
         lines.pop()
     return [_decoded(line, path, number) for number, line in enumerate(lines, 1)]
+
+
+def open_named(path: Path) -> BinaryIO:
+    """A file that the command line names, or what a shell has opened: `<(command)` is /dev/fd/63, say."""
+    return path.open("rb") if str(path).startswith(OPENED_BY_SHELL) else open_plain(path)
 
 
 def _decoded(line: bytes, path: str, number: int) -> str:

@@ -94,6 +94,7 @@ def report_with_progress(
     from bangbang.folders import named
     from bangbang.reporting import report
     from bangbang.reporting.evaluation import default_decoders, lines_to_decode
+    from bangbang.reproduction import cores
     from bangbang.terminal import Console
 
     chosen = default_decoders(runs) if decoders is None else decoders
@@ -105,6 +106,7 @@ def report_with_progress(
             title=title,
             commands=commands,
             decoders=chosen,
+            jobs=cores(),
             progress=lambda lines: bar.advance(task, lines),
         )
 

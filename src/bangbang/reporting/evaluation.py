@@ -112,6 +112,16 @@ def evaluate(
     return Evaluation(run, checkpoint.name, corpus, kept.sources, kept.references, *greedy, outputs)
 
 
+def is_kept(run: LabelledRun, decoders: Sequence[str]) -> bool:
+    """Whether an earlier call has kept all that `evaluate` would decode."""
+    opened = Run.open(run.folder, run.cache)
+    kept = Kept.read(run.folder, identity_of(opened, opened.checkpoint("best"), report_metric(opened.task)))
+    chosen = ways(opened, decoders)
+    found = {name: kept.ways.get(key_of(way)) for name, way in chosen.items()}
+    validated = len(chosen) > 2
+    return all(way and (not name or not validated or way.validation is not None) for name, way in found.items())
+
+
 def ways(opened: Run, decoders: Sequence[str]) -> dict[str, DecodingSettings]:
     """By decoder, what a run decodes by; the greedy one first, and without a name the greedy one without DUP."""
     own = opened.config.decoding

@@ -17,7 +17,6 @@ from bangbang.reporting.evaluation import (
     Evaluation,
     LabelledRun,
     default_decoders,
-    evaluate,
     other_metric,
     report_metric,
 )
@@ -26,6 +25,7 @@ from bangbang.reporting.likelihood import Judged, likelihoods, unjudged
 from bangbang.reporting.page import page
 from bangbang.reporting.results import Results, Sample
 from bangbang.reporting.rows import Group, check_comparable, group, rows
+from bangbang.reporting.several import evaluate_all
 from bangbang.reporting.verdict import verdict
 from bangbang.tasks import RESAMPLING, signature
 from bangbang.training import Run
@@ -42,16 +42,17 @@ def report(
     commands: Sequence[str],
     baseline: Sequence[str] = ("MLE", "MLE long", "RAML"),
     decoders: Sequence[str] | None = None,
+    jobs: int = 1,
     progress: Callable[[int], None] = lambda lines: None,
 ) -> Results:
     """Evaluate what is not yet evaluated, compare, and write OUT/results.json, OUT/curves.svg and OUT/report.html.
 
     `commands` are those that made it, for the page; rows are compared with those labelled as `baseline` says. Without
-    `decoders`, runs decode greedily, and in their own way where that is another.
+    `decoders`, runs decode greedily, and in their own way where that is another; `jobs` of them side by side.
     """
     check_comparable(runs)
     decoders = default_decoders(runs) if decoders is None else decoders
-    groups = group([evaluate(run, decoders, progress) for run in runs])
+    groups = group(evaluate_all(runs, decoders, jobs, progress))
     task = Run.open(runs[0].folder).task
     results = results_of(groups, task, title, commands, baseline)
     told = verdict(results)

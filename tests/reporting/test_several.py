@@ -1,0 +1,53 @@
+"""Runs evaluated side by side: what one process after the other would find, and every line is heard of once."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bangbang.errors import InputError
+from bangbang.reporting import LabelledRun
+from bangbang.reporting import several as module
+from bangbang.reporting.evaluation import is_kept, lines_to_decode
+from bangbang.reporting.several import evaluate_all
+from tests.reporting.test_evaluation import same
+
+WAYS = ("greedy", "beam")
+
+
+@pytest.fixture
+def copies(labelled_runs: list[LabelledRun], tmp_path: Path) -> list[LabelledRun]:
+    """Runs that nobody has evaluated."""
+    for number, run in enumerate(labelled_runs[:2]):
+        shutil.copytree(run.folder, tmp_path / str(number))
+        (tmp_path / str(number) / "test.json").unlink(missing_ok=True)
+    return [run._replace(folder=tmp_path / str(number)) for number, run in enumerate(labelled_runs[:2])]
+
+
+def test_two_processes_find_what_one_finds(copies: list[LabelledRun]) -> None:
+    lines = sum(lines_to_decode(run, WAYS) for run in copies)
+    heard: list[int] = []
+    together = evaluate_all(copies, WAYS, 2, heard.append)
+    assert sum(heard) == lines and all(is_kept(run, WAYS) for run in copies)
+    for run in copies:
+        (run.folder / "test.json").unlink()
+    heard.clear()
+    assert not any(is_kept(run, WAYS) for run in copies)
+    alone = evaluate_all(copies, WAYS, 1, heard.append)
+    assert sum(heard) == lines and all(map(same, together, alone))
+
+
+def test_what_is_kept_starts_no_process(copies: list[LabelledRun], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = evaluate_all(copies, WAYS, 1, lambda lines: None)
+    monkeypatch.delattr(module, "ProcessPoolExecutor")
+    heard: list[int] = []
+    assert all(map(same, first, evaluate_all(copies, WAYS, 2, heard.append)))
+    assert sum(heard) == sum(lines_to_decode(run, WAYS) for run in copies)
+
+
+def test_an_error_in_a_process_is_the_parents(copies: list[LabelledRun]) -> None:
+    facts = copies[1].folder / "corpus.json"
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), "fingerprint": "of another corpus"}))
+    with pytest.raises(InputError, match="was trained on another corpus"):
+        evaluate_all(copies, WAYS, 2, lambda lines: None)
