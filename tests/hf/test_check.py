@@ -123,8 +123,19 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: (path / "generation_config.json").write_text('{"eos_token_id": "x"}'),
         "is no id of a token",
     ),
+    "a start that is a list": (
+        lambda path: (path / "generation_config.json").write_text('{"bos_token_id": [null]}'),
+        "is no id of a token",
+    ),
     "a tokenizer that is none": (lambda path: (path / "tokenizer.json").write_text("{}"), "not a tokenizer"),
 }
+
+
+def test_a_list_of_classes_that_is_none_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    shutil.copytree(folder, path)
+    change_config(path, architectures=True)
+    assert main(["hf", "check", str(path)]) == 0
 
 
 @pytest.mark.parametrize("what", HOSTILE)

@@ -23,6 +23,7 @@ T = TypeVar("T")
 KINDS = ("Seq2SeqLM", "SpeechSeq2Seq", "ImageTextToText", "CausalLM")
 PARTS = ("layers", "experts", "blocks", "depth", "heads")  # what a config says about these is built one by one
 MOST_PARTS, LARGEST = 2_000, 2**31
+SEVERAL = ("eos_token_id", "suppress_tokens")  # may be lists
 IDS = (
     "eos_token_id",
     "pad_token_id",
@@ -88,7 +89,7 @@ def class_of(config: PreTrainedConfig, where: str) -> type[PreTrainedModel]:
     able: list[type[PreTrainedModel]] = [each for each in flat if each.can_generate()]
     if not able:
         raise InputError(f"{where}: {config.model_type} has no model that generates texts")
-    named = config.architectures or []
+    named = config.architectures if isinstance(config.architectures, list) else []
     return next((each for each in able if each.__name__ in named), able[0])
 
 
@@ -129,7 +130,8 @@ def check_ids(where: str, config: Any) -> None:
     """An InputError unless what a generation config says of tokens are ids."""
     for key in IDS:
         value = getattr(config, key, None)
-        if not all(type(each) is int for each in (value if isinstance(value, list) else [value]) if each is not None):
+        several = value if isinstance(value, list) and key in SEVERAL else [] if value is None else [value]
+        if not all(type(each) is int for each in several):
             raise InputError(f"{where}: generation_config.json: {key} = {str(value)[:40]!r} is no id of a token")
 
 
