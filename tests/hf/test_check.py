@@ -16,6 +16,7 @@ from bangbang.hf import Inputs
 from bangbang.hf.check import examine
 from bangbang.hf.loading import quiet
 from bangbang.hf.samples import waves
+from benchmarks.model_ground import ModelGround
 from tests.hf.families import new_model
 
 
@@ -129,6 +130,16 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a tokenizer that is none": (lambda path: (path / "tokenizer.json").write_text("{}"), "not a tokenizer"),
 }
+
+
+def test_a_tokenizer_that_never_answers_gets_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    ModelGround(tmp_path)
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "unk_token": ""}))
+    assert main(["hf", "check", str(tmp_path)]) == 2
+    error = capfd.readouterr().err
+    assert "cannot be loaded" in error
+    assert len(error.splitlines()) == 1
 
 
 def test_a_list_of_classes_that_is_none_is_left_alone(folder: Path, tmp_path: Path) -> None:

@@ -72,7 +72,15 @@ def load_tokenizer(name: str) -> Any:
         return None
     open_tokenizer(read_table(Path(path)), Path(path))
     with quiet(), hushed():
-        return told(name, lambda: AutoTokenizer.from_pretrained(name, **SAFE, use_fast=True))
+        return told(name, lambda: opened_tokenizer(name))
+
+
+def opened_tokenizer(name: str) -> Any:
+    """A tokenizer that answers: one whose unknown token is no text, say, never ends when it is asked for its id."""
+    found = AutoTokenizer.from_pretrained(name, **SAFE, use_fast=True)
+    for key in ("all_special_ids", "unk_token_id", "eos_token_id"):
+        getattr(found, key)
+    return found
 
 
 def model_of(config: PreTrainedConfig, where: str, meta: bool = False) -> PreTrainedModel:
