@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from bangbang.contracts import Task
+from bangbang.data.spelling import Spelling
 from bangbang.decoding.settings import DecodingSettings, Method, by_method, describe
 from bangbang.errors import InputError
 from bangbang.files import read_json
@@ -70,11 +71,18 @@ class Evaluation(NamedTuple):
     without_dup: Outputs
     further: Mapping[str, Outputs] = MappingProxyType({})
     """By decoder, those beside the greedy one."""
+    spelling: Spelling | None = None
+    """How people write what the run's model writes, if that is known."""
 
     @property
     def decoded(self) -> dict[str, Outputs]:
         """By decoder, the greedy one first."""
         return {GREEDY: self.with_dup, **self.further}
+
+    def written(self, row: int) -> str:
+        """The greedy output for an example, as people write it."""
+        text = self.with_dup.texts[row]
+        return self.spelling.written(text) if self.spelling else text
 
 
 def other_metric(task: Task) -> Metric:
@@ -109,7 +117,7 @@ def evaluate(
     outputs = {name: outputs_from(metric, kept.ways[key_of(way)], describe(way)) for name, way in chosen.items()}
     greedy = outputs.pop(GREEDY), outputs.pop("")
     corpus = str(kept.identity["corpus"])
-    return Evaluation(run, checkpoint.name, corpus, kept.sources, kept.references, *greedy, outputs)
+    return Evaluation(run, checkpoint.name, corpus, kept.sources, kept.references, *greedy, outputs, opened.spelling)
 
 
 def ways(opened: Run, decoders: Sequence[str]) -> dict[str, DecodingSettings]:
