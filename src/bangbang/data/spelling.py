@@ -21,6 +21,7 @@ from bangbang.symbols import SYMBOLS, UNK
 SPELLING = "spelling.json"
 ENTRIES: dict[str, type] = {"capital": bool, "inside": dict, "first": dict, "blanks": dict}
 ENDS = (".", "!", "?")
+LEAST = 2  # times that a form was seen
 Forms = dict[str, str]
 
 
@@ -39,9 +40,9 @@ class Spelling(NamedTuple):
     def written(self, text: str) -> str:
         """Tokens with a blank between all of them, as people write them; `encode` finds the same tokens in both."""
         tokens = text.split(" ")
-        forms = [self.form(token, first) for token, first in zip(tokens, starts(tokens), strict=True)]
-        gaps = ["", *(" " if self.blanks.blank(place) else "" for place in between(tokens))]
-        written = "".join(gap + form for gap, form in zip(gaps, forms, strict=True))
+        blanks = [False, *map(self.blanks.blank, between(tokens))]
+        forms = [self.form(token, first) for token, first in zip(tokens, starts(tokens, blanks), strict=True)]
+        written = "".join(" " * blank + form for blank, form in zip(blanks, forms, strict=True))
         same = self.vocabulary.encode(written) == self.vocabulary.encode(text)
         return written if same else text
 
@@ -60,11 +61,11 @@ class Spelling(NamedTuple):
         write_whole(path, json.dumps(table, ensure_ascii=False, indent=0))
 
 
-def starts(tokens: Sequence[str]) -> list[bool]:
-    """Whether a sentence begins with each token: the first one, and those after a full stop that ends no letter
-    ("e.g.")."""
+def starts(tokens: Sequence[str], blanks: Sequence[bool]) -> list[bool]:
+    """Whether a sentence begins with each token, by whether a blank is before it: the first one, and those after a full
+    stop and a blank, unless a single letter is before the stop ("e.g. this")."""
     ended = [one in ENDS and len(before) > 1 for before, one in zip(["", *tokens], tokens, strict=False)]
-    return [True, *ended][: len(tokens)]
+    return [True, *(end and blank for end, blank in zip(ended, blanks[1:], strict=False))][: len(tokens)]
 
 
 def read_spelling(path: Path, vocabulary: Vocabulary) -> Spelling | None:
@@ -89,12 +90,11 @@ def learn_spelling(vocabulary: Vocabulary, texts: Iterable[str]) -> Spelling | N
     blanks: Counter[Any] = Counter()
     for text, spans in vocabulary.spans(texts):
         tokens = [span.token for span in spans]
-        for span, first in zip(spans, starts(tokens), strict=True):
+        parted = [after.start > before.end for before, after in pairwise(spans)]
+        for span, first in zip(spans, starts(tokens, [False, *parted]), strict=True):
             if span.token != SYMBOLS[UNK]:
                 seen.count(span.token, text[span.start : span.end], first)
-        for place, (before, after) in zip(between(tokens), pairwise(spans), strict=True):
-            if place is not None:
-                blanks[place, after.start > before.end] += 1
+        blanks.update(pair for pair in zip(between(tokens), parted, strict=True) if pair[0] is not None)
     return seen.spelling(vocabulary, Blanks.learn(blanks))
 
 
@@ -126,6 +126,11 @@ class Seen:
 
 
 def commonest(seen: dict[str, Counter[str]]) -> Iterator[tuple[str, str]]:
-    """The commonest form of each token; of equally common ones, the one that was seen first."""
+    """The commonest form of each token; of equally common ones, the one that was seen first.
+
+    A capital that was seen once may be that of a title: only capitals after the first letter are believed then.
+    """
     for token, forms in seen.items():
-        yield token, forms.most_common(1)[0][0]
+        form, count = forms.most_common(1)[0]
+        if count >= LEAST or form[1:] != token[1:]:
+            yield token, form
