@@ -19,6 +19,7 @@ def test_names() -> None:
         ("1,000", False, "; did you mean 1000?"),
         ("-1,234,567.5", False, "; did you mean -1234567.5?"),
         ("0,6", False, "; did you mean 0.6?"),
+        ("0,001", False, "; did you mean 0.001?"),
         (",5", False, "; did you mean .5?"),
         ("1,2", True, "; several stand apart: 1 2"),
         ("six", True, ""),

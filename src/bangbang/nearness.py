@@ -16,7 +16,7 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 SEPARATOR = "[,_']"
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,_']\d{3})+(?:\.\d+)?")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:[,_']\d{3})+(?:\.\d+)?")
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 LISTED = re.compile(r"\d+(?:,\d+)+")
 SWITCHES = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
