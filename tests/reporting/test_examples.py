@@ -64,7 +64,7 @@ def test_examples_are_shown_as_people_write_and_scored_as_they_are() -> None:
     plain = evaluation(AFTER, BEFORE)
     records = [
         browser_record([Group("row", [each], [Config()])], METRIC, "rouge-l")["examples"]
-        for each in (plain, plain._replace(spelling=spelling))
+        for each in (plain, plain._replace(spell=spelling.written))
     ]
     assert [sorted(text for each in record for text in each["outputs"]) for record in records] == [
         ["cat", "lazy dog", "quick brown fox", "red"],

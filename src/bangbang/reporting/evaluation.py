@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from bangbang.contracts import Task
-from bangbang.data.spelling import Spelling
 from bangbang.decoding.settings import DecodingSettings, Method, by_method, describe
 from bangbang.errors import InputError
 from bangbang.files import read_json
@@ -71,8 +70,8 @@ class Evaluation(NamedTuple):
     without_dup: Outputs
     further: Mapping[str, Outputs] = MappingProxyType({})
     """By decoder, those beside the greedy one."""
-    spelling: Spelling | None = None
-    """How people write what the run's model writes, if that is known."""
+    spell: Callable[[str], str] = str
+    """An output as people write it, as far as the run knows."""
 
     @property
     def decoded(self) -> dict[str, Outputs]:
@@ -81,8 +80,7 @@ class Evaluation(NamedTuple):
 
     def written(self, row: int) -> str:
         """The greedy output for an example, as people write it."""
-        text = self.with_dup.texts[row]
-        return self.spelling.written(text) if self.spelling else text
+        return self.spell(self.with_dup.texts[row])
 
 
 def other_metric(task: Task) -> Metric:
@@ -117,7 +115,7 @@ def evaluate(
     outputs = {name: outputs_from(metric, kept.ways[key_of(way)], describe(way)) for name, way in chosen.items()}
     greedy = outputs.pop(GREEDY), outputs.pop("")
     corpus = str(kept.identity["corpus"])
-    return Evaluation(run, checkpoint.name, corpus, kept.sources, kept.references, *greedy, outputs, opened.spelling)
+    return Evaluation(run, checkpoint.name, corpus, kept.sources, kept.references, *greedy, outputs, opened.written)
 
 
 def ways(opened: Run, decoders: Sequence[str]) -> dict[str, DecodingSettings]:
