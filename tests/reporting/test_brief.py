@@ -8,4 +8,4 @@ def test_an_example_is_shown_with_what_each_row_wrote() -> None:
     sample = Sample(1, "word " * 99, ["Read a file."], {"MLE": "Read it.", "ours": ""})
     source, *lines = side_by_side(sample).plain.splitlines()
     assert source.startswith("source     word word")
-    assert lines[-3:] == ["reference  Read a file.", "MLE        Read it.", "ours       "]
+    assert lines[-3:] == ["reference  Read a file.", "MLE        Read it.", "ours"]
