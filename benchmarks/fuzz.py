@@ -27,6 +27,7 @@ from bangbang.config import Config
 from bangbang.corpora.settings import Files
 from bangbang.data import Corpus, batches, load_vocabulary, prepare
 from bangbang.data.settings import BytePairs, Words
+from bangbang.data.spelling import SPELLING
 from bangbang.errors import InputError
 from bangbang.models.settings import AttentionGruSettings
 from bangbang.reporting.history import read_history
@@ -93,6 +94,7 @@ class Ground:
         return {
             "config": (run / "config.toml", (damaged, absurd_toml), self.read_config),
             "vocabulary": (run / "vocabulary.json", (damaged, absurd_json), self.read_run),
+            "spelling": (run / SPELLING, (damaged, absurd_json), self.read_spelling),
             "pieces": (self.folder / "pieces.json", (damaged, absurd_json), self.read_pieces),
             "state": (self.checkpoint / checkpoint.STATE, (damaged, absurd_json), self.read_run),
             "weights": (self.checkpoint / checkpoint.MODEL, (damaged, safetensors), self.read_weights),
@@ -133,6 +135,11 @@ class Ground:
         run = Run.open(self.run.folder)
         run.vocabulary.decode(run.vocabulary.encode("a thing, ä text"))
         run.load_model("last")
+
+    def read_spelling(self) -> None:
+        run = Run.open(self.run.folder)
+        text = run.vocabulary.decode(run.vocabulary.encode("a thing, ä text"))
+        assert run.vocabulary.encode(run.written(text)) == run.vocabulary.encode(text)
 
     def read_pieces(self) -> None:
         vocabulary = load_vocabulary(self.folder / "pieces.json")

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.fuzz import Ground, fuzz
 
 TARGETS = ("config", "vocabulary", "pieces", "state", "weights", "raw", "optimizer", "facts", "manifest", "arrow")
-TARGETS += ("lines", "jsonl", "csv", "tsv", "parquet", "metrics")
+TARGETS += ("lines", "jsonl", "csv", "tsv", "parquet", "metrics", "spelling")
 TARGETS += ("captions", "coco", "tokens", "lists", "features", "names", "encoder", "images")
 TARGETS += ("tokenizer", "copy")
 MODELS = tuple(f"model {part}" for part in ("config", "generation_config", "tokenizer_config", "tokenizer", "weights"))

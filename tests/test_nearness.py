@@ -4,12 +4,31 @@ from pathlib import Path
 
 import pytest
 
-from bangbang.nearness import near, near_config, near_run
+from bangbang.nearness import near, near_config, near_number, near_run
 
 
 def test_names() -> None:
     assert near("trian", ["train", "tune"]) == "; did you mean 'train'?"
     assert near("fly", ["train", "tune"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "told"),
+    [
+        ("1,000", True, "; did you mean 1000?"),
+        ("1,000", False, "; did you mean 1000?"),
+        ("-1,234,567.5", False, "; did you mean -1234567.5?"),
+        ("0,6", False, "; did you mean 0.6?"),
+        ("0,001", False, "; did you mean 0.001?"),
+        (",5", False, "; did you mean .5?"),
+        ("1,2", True, "; several stand apart: 1 2"),
+        ("six", True, ""),
+        ("1,,2", True, ""),
+        ("", False, ""),
+    ],
+)
+def test_numbers(text: str, whole: bool, told: str) -> None:
+    assert near_number(text, whole) == told
 
 
 def test_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

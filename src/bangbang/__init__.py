@@ -1,4 +1,4 @@
-"""Train sequence generators against the metric they are judged by, from a cold start, in 1.2 to 1.3 times MLE's time.
+"""Train text generators against the metric they are judged by, from a cold start.
 
 The parts are `bangbang.rewards`, `.objectives`, `.models`, `.heads`, `.decoding`, `.metrics`, `.data`, `.features` and
 `.training`. Each is imported when it is first used, so that `import bangbang` itself costs next to nothing.

@@ -282,7 +282,8 @@ def override(config: Config, settings: Sequence[str]) -> Config:
         elif keys[0] == "stages" and equals and len(keys) in (3, 4):
             change_stage(tables.get("stages", []), keys[1:], value_of(text), setting)
         elif not equals or len(keys) != 2:
-            raise InputError(f"--set {setting}: expected table.key=value, such as training.max_steps=500")
+            such_as = next(places_of(keys[-1]), "training.max_steps") + f"={text or 500}"
+            raise InputError(f"--set {setting}: expected table.key=value, such as {such_as}")
         else:
             changes.setdefault(keys[0], {})[keys[1]] = value_of(text)
     if "kind" in changes.get("model", {}) and "task" not in changes and config.task == default_task(config.model):
@@ -291,6 +292,14 @@ def override(config: Config, settings: Sequence[str]) -> Config:
         before = getattr(config, name, None) if name in bases() else None
         tables[name] = merged(before, change, "--set") if before is not None else change
     return build(tables, "--set")
+
+
+def places_of(key: str) -> Iterator[str]:
+    """The `table.key`s that a key may stand for."""
+    for name, base in bases().items():
+        of_kinds = registry.owners(base.group, key) if issubclass(base, KindSettings) else []
+        if of_kinds or key in registry.fields_of(base):
+            yield f"{name}.{key}"
 
 
 def value_of(text: str) -> Any:

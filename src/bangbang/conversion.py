@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from bangbang import registry
 from bangbang.corpora.settings import CorpusSettings
 from bangbang.errors import InputError
+from bangbang.nearness import near_value
 from bangbang.settings import KindSettings, Settings
 
 LARGEST = 2**53  # whole numbers up to here are exact in every format a setting goes through
@@ -76,7 +77,8 @@ def convert(value: Any, kind: Any, where: str) -> Any:
         return value
     if origin is tuple:
         if not isinstance(value, list):
-            raise InputError(f"{where}: expected a list, got {excerpt(value)!r}")
+            told = f'; did you mean ["{value}"]?' if isinstance(value, str) and value.isidentifier() else ""
+            raise InputError(f"{where}: expected a list, got {excerpt(value)!r}{told}")
         return tuple(convert(each, get_args(kind)[0], where) for each in value)
     if origin is not None:
         if not isinstance(value, Mapping):
@@ -96,7 +98,7 @@ def convert_value(value: Any, kind: type[Any], where: str) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind:
-        raise InputError(f"{where}: expected {kind.__name__}, got {excerpt(value)!r}")
+        raise InputError(f"{where}: expected {kind.__name__}, got {excerpt(value)!r}{near_value(value, kind)}")
     if value != value:
         raise InputError(f"{where}: is not a number")
     if isinstance(value, str) and "\0" in value:

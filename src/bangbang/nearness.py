@@ -1,6 +1,7 @@
 """What a person may have meant by a name that is not known, or by a path that is not there."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +13,33 @@ def near(name: str, known: Iterable[str]) -> str:
     """ "; did you mean 'train'?", or nothing where no known name is like this one."""
     found = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {found[0]!r}?" if found else ""
+
+
+SEPARATOR = "[,_']"
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:[,_']\d{3})+(?:\.\d+)?")
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+LISTED = re.compile(r"\d+(?:,\d+)+")
+SWITCHES = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
+
+
+def near_number(text: str, whole: bool = False) -> str:
+    """The same of a number that was written with commas: 1,000 is 1000, and 0,5 is 0.5, or if it is to be whole 0 5."""
+    if THOUSANDS.fullmatch(text):
+        return f"; did you mean {re.sub(SEPARATOR, '', text)}?"
+    if whole and LISTED.fullmatch(text):
+        return f"; several stand apart: {text.replace(',', ' ')}"
+    if not whole and DECIMAL_COMMA.fullmatch(text):
+        return f"; did you mean {text.replace(',', '.')}?"
+    return ""
+
+
+def near_value(value: object, kind: type) -> str:
+    """The same of a setting's value that is not of the type it should be."""
+    if kind is bool and str(value).lower() in SWITCHES:
+        return f"; did you mean {SWITCHES[str(value).lower()]}?"
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return f"; did you mean {int(value)}?"
+    return near_number(value, kind is int) if isinstance(value, str) and kind in (int, float) else ""
 
 
 def near_config(path: Path) -> str:

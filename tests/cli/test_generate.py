@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -21,6 +22,18 @@ def generate(run: Path, text: bytes, *options: str, capsys: pytest.CaptureFixtur
 
 
 LINES = [sentence(number)[0] for number in range(400, 464)]
+
+
+def test_written_outputs_differ_in_capitals_and_blanks_alone(
+    tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(tiny_run, tmp_path / "run")
+    (run / "spelling.json").write_text('{"capital": true, "inside": {}, "first": {}, "blanks": {}}')
+    text = "\n".join([*LINES[:3], ""]).encode()
+    plain, written = (generate(run, text, *options, capsys=capsys) for options in ([], ["--written"]))
+    assert written == [line.capitalize() for line in plain] != plain
+    (run / "spelling.json").unlink()  # as in runs of old
+    assert generate(run, text, "--written", capsys=capsys) == plain
 
 
 def test_a_line_decodes_the_same_alone_and_in_a_batch(tiny_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

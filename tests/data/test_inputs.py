@@ -163,6 +163,10 @@ def test_csv_fields_may_hold_lines(tmp_path: Path, prepared: Prepared) -> None:
 BAD_FILES: dict[str, tuple[str, bytes, str]] = {
     "malformed json": ("x.jsonl", b'{"source": "a", "target": "b"}\n{"source": \n', "x.jsonl:2: not JSON"),
     "json list": ("x.jsonl", b"[1]\n", "x.jsonl:1: expected an object"),
+    "csv as json": ("x.jsonl", b"source,target\na,b\n", "a table with a header is a .csv"),
+    "json as csv": ("x.csv", b'{"source": "a", "target": "b"}\n', "JSON, by its first line; rename it to x.jsonl"),
+    "semicolons": ("x.csv", b"source;target\na;b\n", "x.csv: its fields are parted by semicolons, not by commas"),
+    "tabs": ("x.csv", b"source\ttarget\na\tb\n", "x.csv: its fields are parted by tabs"),
     "deep json": ("x.jsonl", b"[" * 100_000 + b"\n", "x.jsonl:1: not JSON"),
     "other field": ("x.jsonl", b'{"article": "a", "title": "b"}\n', "no field 'source'; it has 'article', 'title'"),
     "number": ("x.jsonl", b'{"source": "a", "target": 3}\n', "x.jsonl:1: field 'target' is int, not text: 3"),

@@ -1,20 +1,11 @@
 """Outputs as the brief report shows them."""
 
-import pytest
+from bangbang.reporting.brief import side_by_side
+from bangbang.reporting.results import Sample
 
-from bangbang.reporting.brief import as_people_write
 
-
-@pytest.mark.parametrize(
-    ("output", "written"),
-    [
-        ("return the name of a file .", "Return the name of a file."),
-        ("close it ( and wait ) , if open", "Close it (and wait), if open"),
-        ("the loop 's state , which does n't change", "The loop's state, which doesn't change"),
-        ("a < b", "A < b"),
-        ("x", "X"),
-        ("", ""),
-    ],
-)
-def test_marks_are_closed_up_and_sentences_begin(output: str, written: str) -> None:
-    assert as_people_write(output) == written
+def test_an_example_is_shown_with_what_each_row_wrote() -> None:
+    sample = Sample(1, "word " * 99, ["Read a file."], {"MLE": "Read it.", "ours": ""})
+    source, *lines = side_by_side(sample).plain.splitlines()
+    assert source.startswith("source     word word")
+    assert lines[-3:] == ["reference  Read a file.", "MLE        Read it.", "ours"]

@@ -9,6 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bangbang.config import Config
+from bangbang.data.blanks import Blanks
+from bangbang.data.settings import Words
+from bangbang.data.spelling import Spelling
+from bangbang.data.trained import TrainedVocabulary
 from bangbang.reporting import Evaluation, LabelledRun, examples
 from bangbang.reporting.evaluation import outputs_of
 from bangbang.reporting.examples import browser_record, dup_record, evenly, telling
@@ -52,6 +56,21 @@ def test_every_example_is_told_once_and_the_largest_difference_first(labels: int
     assert sorted(order) == list(range(count))
     if labels > 1:
         assert order[0] == np.argmax(scores[0] - scores[1])
+
+
+def test_examples_are_shown_as_people_write_and_scored_as_they_are() -> None:
+    vocabulary = TrainedVocabulary.train(AFTER, Words())
+    spelling = Spelling(vocabulary, True, {"fox": "FOX"}, {}, Blanks({}))
+    plain = evaluation(AFTER, BEFORE)
+    records = [
+        browser_record([Group("row", [each], [Config()])], METRIC, "rouge-l")["examples"]
+        for each in (plain, plain._replace(spell=spelling.written))
+    ]
+    assert [sorted(text for each in record for text in each["outputs"]) for record in records] == [
+        ["cat", "lazy dog", "quick brown fox", "red"],
+        ["Cat", "Lazy dog", "Quick brown FOX", "Red"],
+    ]
+    assert [each["scores"] for each in records[0]] == [each["scores"] for each in records[1]]
 
 
 def test_the_page_takes_no_more_than_it_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:

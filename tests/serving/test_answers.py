@@ -36,6 +36,7 @@ def test_outputs_are_those_of_generate(
         with file.open() as stream:
             monkeypatch.setattr("sys.stdin", stream)
             assert generated(capsys, str(tiny_run), "--method", output["decoder"].split()[0]) == output["text"]
+        assert output["written"] == desk.runs[0].loaded.run.written(output["text"])
         total = sum(math.log(each["probability"]) for each in output["tokens"])
         assert total == pytest.approx(output["log_prob"], abs=1e-3)
         for token in output["tokens"]:

@@ -202,10 +202,14 @@ def test_many_at_once_are_all_answered(server: Server) -> None:
 def test_too_many_are_told_that_it_is_busy(server: Server) -> None:
     """While the model is taken, so many wait, and the others hear at once."""
     with ThreadPoolExecutor(module.WAITING + 4) as clients:
-        with server.working:
+        free = threading.Event()
+        server.worker.submit(free.wait)
+        try:
             replies = [clients.submit(ask, server, text="a clock") for _ in range(module.WAITING + 4)]
             refused = [each.result() for each in islice(as_completed(replies, timeout=60), 4)]
             assert request(server, "GET", "/").status == 200  # the page itself does not wait
+        finally:
+            free.set()
         counts = Counter(reply.result().status for reply in replies)
     assert counts == {200: module.WAITING, 503: 4}
     assert [(reply.status, reply.headers["Retry-After"]) for reply in refused] == [(503, "1")] * 4

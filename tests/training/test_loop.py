@@ -55,6 +55,7 @@ def test_a_run_folder_has_what_it_should(tiny_run: Path) -> None:
         ".lock",
         "config.toml",
         "vocabulary.json",
+        "spelling.json",
         "corpus.json",
         "checkpoints",
         "metrics.jsonl",

@@ -9,6 +9,7 @@ examples:
   bangbang bench metrics --json
   bangbang bench scaling --processes 2
   bangbang bench mbr --lines 200
+  bangbang bench serve --run runs/debian
   bangbang bench hf --json
 """
 
@@ -33,6 +34,8 @@ BENCHES = {
     "scaling": "benchmarks.scaling",
     "training": "benchmarks.training",
     "mbr": "benchmarks.minimum_risk",
+    "serve": "benchmarks.serve",
+    "spelling": "benchmarks.spelling",
     "hf": "benchmarks.hf",
 }
 ABSENT = (

@@ -6,6 +6,7 @@ examples:
   bangbang generate runs/debian --method beam --nbest 3 --scores < in.txt
   bangbang generate runs/debian --method sample --temperature 0.8 --top-p 0.9 --seed 7 < in.txt
   bangbang generate runs/debian --mbr 32 --utility rouge-l --temperature 0.6 < in.txt
+  bangbang generate runs/debian --written < in.txt
   bangbang generate runs/debian --json < in.txt
   bangbang generate runs/one runs/two runs/three --ensemble --beam 5 < in.txt
   bangbang generate runs/flickr8k --image photo.jpg other.png
@@ -24,7 +25,7 @@ For images it is: file, run (if there are several), score (with --scores only), 
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -36,6 +37,7 @@ from bangbang.decoding.settings import by_method
 if TYPE_CHECKING:
     from bangbang.decoding import Hypothesis
     from bangbang.decoding.settings import DecodingSettings
+    from bangbang.training import Run
 
 LINES_AT_ONCE = 1024
 
@@ -58,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--nbest", type=whole(1), default=1, metavar="N", help="outputs per line, best first (1)")
     parser.add_argument("--scores", action="store_true", help="write each output's score before it")
+    parser.add_argument(
+        "--written", action="store_true", help="as people write it, with capitals and marks closed up; not to be scored"
+    )
     parser.add_argument("--json", action="store_true", help="write one JSON object per line")
 
 
@@ -140,15 +145,23 @@ def run(arguments: argparse.Namespace) -> int:
     decoding = decoding_config(run_folder.config.decoding, arguments)
     device, data, number, utility = decoding_device(), run_folder.config.data, 0, run_utility(run_folder, decoding)
     model, length = run_folder.load_model(arguments.checkpoint, device), data.max_target_length
+    shown = texts_of(run_folder, arguments.written)
     for lines in windows(read_lines(stream), LINES_AT_ONCE):
         ids = run_folder.encode_sources(lines)
         found = generate(model, ids, decoding, length, arguments.nbest, arguments.seed, number, device, utility=utility)
         for line, hypotheses in zip(lines, found, strict=True):
             number += 1
-            texts = [run_folder.vocabulary.decode(each.tokens) if line.strip() else "" for each in hypotheses]
+            texts = [shown(each) if line.strip() else "" for each in hypotheses]
             write(number, hypotheses, texts, arguments)
         sys.stdout.flush()
     return 0
+
+
+def texts_of(run: "Run", written: bool) -> Callable[["Hypothesis"], str]:
+    """What is put out for a hypothesis."""
+    if written:
+        return lambda hypothesis: run.written(run.vocabulary.decode(hypothesis.tokens))
+    return lambda hypothesis: run.vocabulary.decode(hypothesis.tokens)
 
 
 def write(number: int, hypotheses: Sequence["Hypothesis"], texts: Sequence[str], arguments: argparse.Namespace) -> None:

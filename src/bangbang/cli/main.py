@@ -19,7 +19,7 @@ from bangbang import __version__
 from bangbang.cli import streams
 from bangbang.control_characters import visible
 from bangbang.errors import InputError, ReportedElsewhereError
-from bangbang.nearness import near
+from bangbang.nearness import near, near_number
 
 # verb -> what `bangbang --help` says of it; the module is bangbang.cli.<verb>
 VERBS = {
@@ -84,6 +84,8 @@ class Parser(argparse.ArgumentParser):
             return near(found[1], self._option_string_actions)
         if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             return near(found[1], (name.strip("' ") for name in found[2].split(",")))
+        if found := re.search(r"invalid (float|int) value: '(.*?)'$", message):
+            return near_number(found[2], whole=found[1] == "int")
         return ""
 
     def print_help(self, file: Any = None) -> None:

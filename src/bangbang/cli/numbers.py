@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 
 from bangbang.conversion import LARGEST
+from bangbang.nearness import near_number
 
 
 def whole(least: int = 0, most: int = LARGEST) -> Callable[[str], int]:
@@ -13,7 +14,8 @@ def whole(least: int = 0, most: int = LARGEST) -> Callable[[str], int]:
         try:
             number = int(text)
         except ValueError:  # no number, or one of thousands of digits
-            raise argparse.ArgumentTypeError(f"expected a whole number, got {text[:40]!r}") from None
+            told = near_number(text[:40], whole=True)
+            raise argparse.ArgumentTypeError(f"expected a whole number, got {text[:40]!r}{told}") from None
         if not least <= number <= most:
             raise argparse.ArgumentTypeError(f"must be at least {least:,} and at most {most:,}, not {text[:40]}")
         return number

@@ -172,7 +172,7 @@ def caption(run: "Run", pictures: Sequence[Picture], arguments: argparse.Namespa
     """What a run says of each picture."""
     import torch
 
-    from bangbang.cli.generate import decoding_config
+    from bangbang.cli.generate import decoding_config, texts_of
     from bangbang.decoding import decoding_device, generate
     from bangbang.training.utilities import run_utility
 
@@ -186,7 +186,8 @@ def caption(run: "Run", pictures: Sequence[Picture], arguments: argparse.Namespa
     decoding, length = decoding_config(run.config.decoding, arguments), run.config.data.max_target_length
     utility = run_utility(run, decoding)
     found = generate(model, features, decoding, length, arguments.nbest, arguments.seed, 0, device, utility=utility)
-    return [Said(each, [run.vocabulary.decode(one.tokens) for one in each]) for each in found]
+    text_of = texts_of(run, arguments.written or bool(arguments.html))
+    return [Said(each, list(map(text_of, each))) for each in found]
 
 
 def names(runs: "Sequence[Run]") -> list[str]:

@@ -44,10 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"bangbang: --host {arguments.host}: {note}", file=sys.stderr)
         server.open(desk(arguments))
         print(f"Ctrl-C ends it. The page:\n{server.url}", flush=True)
-        try:
-            server.serve_forever()
-        finally:
-            server.working.acquire(timeout=5)  # an answer under way is not cut off
+        server.serve_forever()
     return 0
 
 

@@ -77,6 +77,15 @@ def check_fields(place: Path | str, wanted: Sequence[str], present: Iterable[str
             )
 
 
+def check_header(path: Path, header: Sequence[str]) -> None:
+    """An InputError if the first line is that of another format than CSV."""
+    if header and header[0].lstrip().startswith("{"):
+        raise InputError(f"{path}: not CSV but JSON, by its first line; rename it to {path.stem}.jsonl")
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and mark in header[0]:
+            raise InputError(f"{path}: its fields are parted by {name}, not by commas; write it anew with commas")
+
+
 def json_rows(path: Path, source: str, target: str) -> Iterator[Row]:
     for number, line in enumerate(lines(path), 1):
         place = f"{path}:{number}"
@@ -85,7 +94,8 @@ def json_rows(path: Path, source: str, target: str) -> Iterator[Row]:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{place}: not JSON: {error}") from None
+            told = "; each line is an object, as in {...}; a table with a header is a .csv" if number == 1 else ""
+            raise InputError(f"{place}: not JSON: {error}{told}") from None
         if not isinstance(row, dict):
             raise InputError(f"{place}: expected an object with fields, got {line[:40]}")
         check_fields(place, (source, target), row)
@@ -96,6 +106,7 @@ def csv_rows(path: Path, source: str, target: str) -> Iterator[Row]:
     rows = csv.reader((f"{line}\n" for line in lines(path)), strict=True)
     try:
         header = next(rows, [])
+        check_header(path, header)
         check_fields(path, (source, target), header)
         columns = header.index(source), header.index(target)
         for row in rows:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from bangbang.contracts import Vocabulary
+from bangbang.data.spelling import Spelling, learn_spelling
 from bangbang.data.split import Split
 from bangbang.data.vocabulary import load_vocabulary
 from bangbang.errors import InputError
@@ -17,6 +18,7 @@ from bangbang.files import read_json
 MANIFEST = "corpus.json"
 VOCABULARY, SOURCE_VOCABULARY = "vocabulary.json", "source_vocabulary.json"
 SPLITS = ("train", "valid", "test")
+SPELLING_ROWS = 50_000
 ENTRIES: dict[str, type] = {
     "fingerprint": str,
     "splits": dict,
@@ -89,6 +91,13 @@ class Corpus:
                 f"remove {self.folder} to make it anew"
             )
         return table
+
+    def learn_spelling(self) -> Spelling | None:
+        """How the targets of `train` are written, or of as many as tell it, in equal steps."""
+        split = self.split("train")
+        every = -(-len(split) // SPELLING_ROWS)
+        texts = (text for row in split.references(slice(None, None, every)) for text in row)
+        return learn_spelling(self.vocabulary, texts)
 
     def split(self, name: str) -> Split:
         """One of the splits that `manifest["splits"]` names."""

@@ -5,9 +5,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -22,6 +22,15 @@ from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 LITERAL_SYMBOL = re.compile("|".join(map(re.escape, SYMBOLS)), re.IGNORECASE)
 # what a word is, by vocabulary.split; what is between words is left out
 WORDS = {"words": r"\w+|[^\w\s]", "bare-words": r"\w+(?:['’-]\w+)*", "characters": r"\t[^\t]+|[^\t]"}
+TEXTS_AT_ONCE = 1_000
+
+
+class Span(NamedTuple):
+    """A token and where in its text it stands."""
+
+    token: str
+    start: int
+    end: int
 
 
 class TrainedVocabulary:
@@ -70,6 +79,16 @@ class TrainedVocabulary:
         """The ids of each text, no special ids added. A special token written out in the text is `<unk>`."""
         encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [[index if index > EOS else UNK for index in encoding.ids] for encoding in encodings]
+
+    def spans(self, texts: Iterable[str]) -> Iterator[tuple[str, list[Span]]]:
+        """Each text with its tokens and their places."""
+        waiting = iter(texts)
+        while some := list(islice(waiting, TEXTS_AT_ONCE)):
+            for text, encoding in zip(some, self._tokenizer.encode_batch(some, add_special_tokens=False), strict=True):
+                yield (
+                    text,
+                    [Span(token, *place) for token, place in zip(encoding.tokens, encoding.offsets, strict=True)],
+                )
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids up to the first `</s>`, without `<pad>` and `<s>`."""

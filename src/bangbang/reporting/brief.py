@@ -1,6 +1,5 @@
 """A report in a screen: what was reached, greedily and by the best decoder, and outputs side by side."""
 
-import re
 import shutil
 import textwrap
 from collections.abc import Sequence
@@ -17,8 +16,6 @@ from bangbang.tasks import title as title_of
 from bangbang.training import Run
 
 OUTPUTS = 10
-# blanks that splitting words from punctuation has put in
-CLOSED_UP = re.compile(r" (?=[,.;:!?%)\]}]|'(?:s|t|re|ve|ll|d|m)\b|n't\b)|(?<=[(\[{]) ")
 SOURCE_CHARACTERS = 160
 
 
@@ -68,19 +65,13 @@ def cells(results: Results, row: Row) -> list[str]:
     ]
 
 
-def as_people_write(output: str) -> str:
-    """Words with blanks between all of them, as a sentence: marks closed up, the first letter a capital."""
-    text = CLOSED_UP.sub("", output)
-    return text[:1].upper() + text[1:]
-
-
 def side_by_side(sample: Sample) -> Text:
     """An example's source, its reference and what each row wrote."""
     width = max(40, shutil.get_terminal_size().columns)
     lines: Sequence[tuple[str, str]] = [
         ("source", textwrap.shorten(sample.source, SOURCE_CHARACTERS, placeholder=" …")),
         *(("reference", text) for text in sample.references),
-        *((name, as_people_write(text)) for name, text in sample.outputs.items()),
+        *sample.outputs.items(),
     ]
     label = max(len(name) for name, _ in lines)
     told = Text()

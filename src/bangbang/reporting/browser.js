@@ -86,7 +86,7 @@ class Browser {
   }
 
   card(example, by) {
-    const known = new Set(example.references.flatMap((text) => text.toLowerCase().split(/\s+/)));
+    const known = wordsOf(example.references);
     const order = record.browser.labels.map((label, place) => ({ label, text: example.outputs[place], score: example.scores[place] }))
       .sort((one, other) => SIGN * (other.score - one.score));
     const chosen = ({ label }) => label === this.state.a || label === this.state.b;
@@ -102,10 +102,13 @@ class Browser {
   }
 }
 
-/* Words that a reference has stand out. */
+/* Words that a reference has stand out; marks do not. */
+const WORD = /([\p{L}\p{M}\p{N}_]+)/u;
+const wordsOf = (texts) => new Set(texts.flatMap((text) => text.toLowerCase().split(WORD).filter((part) => WORD.test(part))));
+
 function said(text, known) {
   if (!text) return [element("i", "", "(nothing)")];
-  return spaced(text.split(" ").map((word) => (known.has(word.toLowerCase()) ? bold(word) : word)));
+  return text.split(WORD).map((part) => (known.has(part.toLowerCase()) ? bold(part) : part));
 }
 
 function exampleBrowser() {

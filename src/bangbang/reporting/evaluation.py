@@ -70,11 +70,17 @@ class Evaluation(NamedTuple):
     without_dup: Outputs
     further: Mapping[str, Outputs] = MappingProxyType({})
     """By decoder, those beside the greedy one."""
+    spell: Callable[[str], str] = str
+    """An output as people write it, as far as the run knows."""
 
     @property
     def decoded(self) -> dict[str, Outputs]:
         """By decoder, the greedy one first."""
         return {GREEDY: self.with_dup, **self.further}
+
+    def written(self, row: int) -> str:
+        """The greedy output for an example, as people write it."""
+        return self.spell(self.with_dup.texts[row])
 
 
 def other_metric(task: Task) -> Metric:
@@ -109,7 +115,7 @@ def evaluate(
     outputs = {name: outputs_from(metric, kept.ways[key_of(way)], describe(way)) for name, way in chosen.items()}
     greedy = outputs.pop(GREEDY), outputs.pop("")
     corpus = str(kept.identity["corpus"])
-    return Evaluation(run, checkpoint.name, corpus, kept.sources, kept.references, *greedy, outputs)
+    return Evaluation(run, checkpoint.name, corpus, kept.sources, kept.references, *greedy, outputs, opened.written)
 
 
 def is_kept(run: LabelledRun, decoders: Sequence[str]) -> bool:

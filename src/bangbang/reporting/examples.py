@@ -96,7 +96,7 @@ def browser_record(groups: Sequence[Group], metric: Metric, main: str) -> dict[s
                 "number": row + 1,
                 "source": shortened(firsts[0].sources[row]),
                 "references": firsts[0].references[row],
-                "outputs": [first.with_dup.texts[row] for first in firsts],
+                "outputs": [first.written(row) for first in firsts],
                 "scores": [round(float(score), 4) for score in scores[:, row]],
             }
         )

@@ -34,7 +34,7 @@ function drawReading(side) {
 /* Not chosen by any score: in equal steps over the test split. */
 function outputsSideBySide() {
   const card = ({ number, source, references, outputs }) => {
-    const known = new Set(references.flatMap((text) => text.toLowerCase().split(/\s+/)));
+    const known = wordsOf(references);
     const line = ([label, text]) => element("li", "", element("span", "named", glyph(label), label), element("span", "said", ...said(text, known)));
     return element("article", "example", element("p", "source", element("small", "", `${number}`), source || "(empty)"),
       ...references.map((text) => element("p", "reference", text)), element("ol", "", ...Object.entries(outputs).map(line)));

@@ -117,7 +117,7 @@ def samples(groups: Sequence[Group]) -> list[Sample]:
             row + 1,
             first.sources[row],
             first.references[row],
-            {each.label: each.members[0].with_dup.texts[row] for each in groups},
+            {each.label: each.members[0].written(row) for each in groups},
         )
         for row in evenly(range(len(first.sources)), SAMPLES)
     ]

@@ -146,7 +146,7 @@ class Sample:
     source: str
     references: list[str]
     outputs: dict[str, str]
-    """By row's label."""
+    """By row's label, as people write them."""
 
 
 @dataclass(frozen=True)

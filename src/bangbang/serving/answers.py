@@ -111,7 +111,14 @@ class ServedRun:
             for token, p, each in zip(tokens, own, others, strict=True)
         ]
         text = vocabulary.decode(hypothesis.tokens)
-        return {"decoder": name, "text": text, "log_prob": hypothesis.log_prob, "tokens": rows, "reward": None}
+        return {
+            "decoder": name,
+            "text": text,
+            "written": self.loaded.run.written(text),
+            "log_prob": hypothesis.log_prob,
+            "tokens": rows,
+            "reward": None,
+        }
 
     def training(self, subject: Subject) -> dict[str, Any]:
         """One target that bang-bang SPG would train on."""

@@ -2,7 +2,7 @@
 
 It opens no file: all that it gives out is made when it starts. A request must name this machine as its host, so that a
 foreign page whose name leads here (DNS rebinding) gets nothing, and may not come from a page of another origin.
-Questions are answered one at a time; a few wait, more are told that it is busy.
+Questions are answered one at a time, in their order; a few wait, more are told that it is busy.
 """
 
 import ipaddress
@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -77,7 +78,9 @@ class Server(ThreadingMixIn, TCPServer):
         self.address_family = self.address.family
         self.files: dict[str, tuple[str, bytes]] = {}
         self.desk: Desk | None = None
-        self.places, self.working = threading.BoundedSemaphore(WAITING), threading.Lock()
+        self.places = threading.BoundedSemaphore(WAITING)
+        # one thread answers, in the order of asking: a lock would let newcomers pass those who wait
+        self.worker = ThreadPoolExecutor(1)
         self.connections = threading.BoundedSemaphore(CONNECTIONS)
         super().__init__((self.address.host, port), Handler, bind_and_activate=False)
         with self.naming_the_port(port):
@@ -124,13 +127,19 @@ class Server(ThreadingMixIn, TCPServer):
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "busy; ask again in a moment", {"Retry-After": "1"})
         try:
             question = read_question(body)
-            with self.working:
-                assert self.desk is not None
-                return {"answers": self.desk.answer(question)}
+            assert self.desk is not None
+            return {"answers": self.worker.submit(self.desk.answer, question).result()}
         except InputError as error:
             raise RefusedError(HTTPStatus.BAD_REQUEST, str(error)) from None
+        except CancelledError:
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "the server is ending") from None
         finally:
             self.places.release()
+
+    def server_close(self) -> None:
+        """An answer under way is not cut off; questions that wait get none."""
+        super().server_close()
+        self.worker.shutdown(cancel_futures=True)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """A thread for each connection, up to a number of them; more are closed."""

@@ -12,7 +12,7 @@ class AnswerView {
     const figure = output.reward === null ? "" : `R = ${plain(output.reward, 3)} · `;
     return element("section", "output",
       element("header", "", element("span", "", output.decoder), element("span", "", `${figure}log p = ${plain(output.log_prob, 2)}`)),
-      element("p", "said", output.text || "(nothing)"),
+      element("p", "said", output.written || "(nothing)"),
       element("div", "tokens", ...output.tokens.map((token) => this.token(token))));
   }
 

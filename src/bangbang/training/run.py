@@ -21,6 +21,7 @@ from bangbang.corpora.settings import CorpusSettings
 from bangbang.data import Corpus, load_vocabulary, prepare
 from bangbang.data.corpus import caveat, wrong_features
 from bangbang.data.given import GivenVocabulary
+from bangbang.data.spelling import SPELLING, Spelling, read_spelling
 from bangbang.errors import InputError
 from bangbang.files import make_folder, read_json, write_whole
 from bangbang.folders import refuse_links
@@ -66,6 +67,8 @@ class Run:
             corpus.vocabulary.save(folder / "vocabulary.json")
             if corpus.source_vocabulary is not None:
                 corpus.source_vocabulary.save(folder / "source_vocabulary.json")
+            if (spelling := corpus.learn_spelling()) is not None:
+                spelling.save(folder / SPELLING)
         except OSError as error:
             raise InputError(f"{folder}: cannot write the run ({error.strerror})") from None
         return cls(folder, config, corpus.vocabulary, corpus.source_vocabulary)
@@ -110,6 +113,15 @@ class Run:
     @cached_property
     def task(self) -> Task:
         return task_of(self.config)
+
+    @cached_property
+    def spelling(self) -> Spelling | None:
+        """How people write what the model writes; None where tokens are pieces of words, and for runs of old."""
+        return read_spelling(self.folder / SPELLING, self.vocabulary)
+
+    def written(self, text: str) -> str:
+        """A decoded text as people write it, for display alone: scores are of the text itself."""
+        return self.spelling.written(text) if self.spelling else text
 
     @property
     def source_texts(self) -> list[str] | None:
