@@ -132,13 +132,16 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-def test_a_tokenizer_that_never_answers_gets_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("key", "expected"), [("unk_token", "cannot be loaded"), ("bos_token", "none of its tokens")])
+def test_special_tokens_without_a_name_get_one_line(
+    key: str, expected: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     ModelGround(tmp_path)
     path = tmp_path / "tokenizer_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "unk_token": ""}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: ""}))
     assert main(["hf", "check", str(tmp_path)]) == 2
     error = capfd.readouterr().err
-    assert "cannot be loaded" in error
+    assert expected in error
     assert len(error.splitlines()) == 1
 
 

@@ -76,10 +76,11 @@ def load_tokenizer(name: str) -> Any:
 
 
 def opened_tokenizer(name: str) -> Any:
-    """A tokenizer that answers: one whose unknown token is no text, say, never ends when it is asked for its id."""
+    """A tokenizer that knows its special tokens: it is asked here, since one with a nameless one never answers."""
     found = AutoTokenizer.from_pretrained(name, **SAFE, use_fast=True)
-    for key in ("all_special_ids", "unk_token_id", "eos_token_id"):
-        getattr(found, key)
+    ids = [*found.all_special_ids, *(each for each in (found.unk_token_id, found.eos_token_id) if each is not None)]
+    if not all(type(each) is int for each in ids):
+        raise InputError(f"{name}: its tokenizer has a special token that is none of its tokens")
     return found
 
 
