@@ -132,13 +132,16 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize(("key", "expected"), [("unk_token", "cannot be loaded"), ("bos_token", "none of its tokens")])
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [({"unk_token": ""}, "cannot be loaded"), ({"bos_token": "", "unk_token": None}, "none of its tokens")],
+)
 def test_special_tokens_without_a_name_get_one_line(
-    key: str, expected: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    names: dict[str, str | None], expected: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ModelGround(tmp_path)
     path = tmp_path / "tokenizer_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), key: ""}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **names}))
     assert main(["hf", "check", str(tmp_path)]) == 2
     error = capfd.readouterr().err
     assert expected in error
