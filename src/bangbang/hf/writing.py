@@ -23,7 +23,8 @@ def writing_of(tokenizer: Any, alphabet: Alphabet) -> Writing | None:
 
     def encode(text: str) -> list[int]:
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        return alphabet.to_ours(torch.tensor(ids, dtype=torch.long)).tolist()
+        ours: list[int] = alphabet.to_ours(torch.tensor(ids, dtype=torch.long)).tolist()
+        return ours
 
     return None if tokenizer is None else Writing(decode, encode, word_reader)
 

@@ -72,8 +72,8 @@ class WordWriter:
         self.continuations = torch.tensor(state.view.continuations, dtype=torch.long)
 
     def keep(self, rows: Tensor) -> None:
-        self.state = self.state.select(rows)
-        self.left, self.between = ([each[row] for row in rows.tolist()] for each in (self.left, self.between))
+        self.state, kept = self.state.select(rows), rows.tolist()
+        self.left, self.between = [self.left[row] for row in kept], [self.between[row] for row in kept]
 
     def write(
         self, features: FeatureRows, alive: Tensor, driven: Sequence[bool], uniform: Tensor, spare: Tensor
