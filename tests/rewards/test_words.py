@@ -108,22 +108,21 @@ def test_cider_d(make: str, z: str, y: str) -> None:
 
 @some
 @given(makes, st.lists(texts, min_size=1, max_size=4), texts, st.integers(0, 30))
-def test_tokens_of_a_word_have_what_was_earned_before_it(make: str, samples: list[str], y: str, cut: int) -> None:
-    """Of rows with different numbers of words, one of which is cut off: R telescopes over words."""
+def test_what_was_earned_before_a_token_is_the_reward_of_the_text_so_far(
+    make: str, samples: list[str], y: str, cut: int
+) -> None:
+    """Of rows with different numbers of words, one of which is cut off: R telescopes."""
     reward = WordReward(RougeN(2), view_of(make))
     sequences = [reference(make, z) for z in samples]
     sequences[0] = sequences[0][: 1 + cut]
-    before = 0.0
     state = reward.start(rows([reference(make, y)] * len(samples)))
     earned = read(state, rows(sequences))
     finals = state.loss_weight()
     for row, tokens in enumerate(sequences):
         alone = reward.start(rows([reference(make, y)]))
         steps = []
-        for place, token in enumerate(tokens):
-            if place in reward.view.starts(tokens):
-                before = alone.loss_weight().item()
-            steps.append(before)
+        for token in tokens:
+            steps.append(alone.loss_weight().item())
             alone.advance(torch.tensor([token]))
         assert earned[row, : len(tokens)].tolist() == pytest.approx(steps, abs=1e-7)
         assert finals[row].item() == pytest.approx(alone.loss_weight().item(), abs=1e-7)

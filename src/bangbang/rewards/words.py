@@ -124,24 +124,25 @@ class WordState(RewardState):
         return torch.stack([ask(state) for state in over(self.inside.select(rows), paths)], 1)
 
     def read(self, tokens: Tensor) -> Tensor:
-        """Append tokens to empty prefixes: what was earned before each [B, T].
+        """Append tokens to empty prefixes: what was earned before each, by the text as it stood there [B, T].
 
-        All tokens of a written word have what was earned before the word: the tokens before it alone decide on that.
+        A word that may still go on counts as it stands. To leave it out until it is complete would need the next token,
+        on which what is taken off that token's reward must not depend.
         """
         for each in tokens.unbind(1):
             self.advance(each)
+        read = iter(self.view.read_texts([z[:t] for z in self.prefixes for t in range(len(z) + 1)]))
         rows: list[int] = []
         paths: list[Ids] = []
         places = torch.zeros(2, *tokens.shape, dtype=torch.long)  # of each token: its path, and how far along it
-        for row, (z, reading) in enumerate(zip(self.prefixes, self.view.read(self.prefixes), strict=True)):
-            own = len(paths)
-            paths.append(self.words.path(reading.whole, z[-1:] == (EOS,)))
-            for start, before in zip(reading.starts, reading.before, strict=True):
-                path, count = own, len(before)
-                if before != reading.whole[:count]:  # the metric has read them otherwise since
-                    path = len(paths)
-                    paths.append(self.words.path(before, False))
-                places[:, row, start:] = torch.tensor([[path], [count]])
+        for row, z in enumerate(self.prefixes):
+            before, whole, own = [next(read) for _ in z], next(read), len(paths)
+            paths.append(self.words.path(whole, z[-1:] == (EOS,)))
+            for t, words in enumerate(before):
+                if words != whole[: len(words)]:  # the last one went on
+                    paths.append(self.words.path(words, False))
+                path = own if words == whole[: len(words)] else len(paths) - 1
+                places[:, row, t] = torch.tensor([path, len(words)])
             rows += [row] * (len(paths) - own)
         shares = self.along(torch.tensor(rows), paths, lambda state: state.loss_weight())
         return shares[tuple(places.to(shares.device))]
