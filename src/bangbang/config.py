@@ -26,7 +26,7 @@ from bangbang.decoding.settings import DecodingSettings
 from bangbang.errors import InputError
 from bangbang.models.settings import ModelSettings
 from bangbang.nearness import near_config
-from bangbang.objectives.settings import ObjectiveSettings
+from bangbang.objectives.settings import ObjectiveSettings, check_units
 from bangbang.plain_files import read_plain
 from bangbang.rewards.settings import RewardSettings
 from bangbang.settings import KindSettings, Settings
@@ -104,6 +104,7 @@ class Config:
         """The stages one after the other, wherever training.max_steps ends the run; one leg where there are none."""
         if not self.stages:
             data = self.training.batch_size, self.data.all_references
+            check_units(self.objective, self.reward, "objective")
             return [Leg(0, 0, self.training.max_steps, "last", *data, self.objective, self.reward, self.optimizer)]
         legs: list[Leg] = []
         begin = 0
@@ -159,7 +160,9 @@ def stage_tables(config: Config, number: int) -> list[Any]:
     """The tables of a stage: those of the run, changed."""
     stage = config.stages[number]
     try:
-        return [changed_table(getattr(config, name), getattr(stage, name), name) for name in STAGED]
+        tables = [changed_table(getattr(config, name), getattr(stage, name), name) for name in STAGED]
+        check_units(tables[0], tables[1], "objective")
+        return tables
     except InputError as error:
         raise InputError(f"stages, number {number + 1}: {error}") from None
 

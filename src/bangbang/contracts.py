@@ -380,6 +380,18 @@ class CompletionState(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadingState(Protocol):
+    """A state of a reward that reads whole sequences at once."""
+
+    def read(self, tokens: Tensor) -> Tensor:
+        """Append tokens [B, T]; the loss weight that counts as earned before each of them [B, T].
+
+        That of a token must depend on the tokens before it alone.
+        """
+        ...
+
+
 class Reward(Protocol):
     """A reward R(z | y) that can be taken token by token."""
 
@@ -397,6 +409,20 @@ class RewardInputs(NamedTuple):
     """What stands between two tokens of a text: a blank, or nothing where tokens are pieces of words."""
     training_references: Callable[[], Iterable[list[list[str]]]]
     """The tokens of each training example's references, one example after the other."""
+
+    writing: Writing | None = None
+    """How tokens are texts, for rewards of words; None where there are no texts."""
+
+
+class Writing(NamedTuple):
+    """How tokens are texts, and texts are words."""
+
+    decode: Callable[[list[list[int]]], list[str]]
+    """The texts of sequences of ids, up to their ends."""
+    encode: Callable[[str], list[int]]
+    """The ids of a text, no special ones added."""
+    word_reader: Callable[[str], Callable[[str], list[str]]]
+    """What gives the words of a text as the metric of that name counts them."""
 
 
 # objectives

@@ -22,7 +22,7 @@ from bangbang.rewards import Sum, repeat
 from bangbang.symbols import BOS, EOS, PAD, SYMBOLS, UNK
 from bangbang.training import Run
 from bangbang.training.checkpoint import read_progress
-from bangbang.training.learner import run_reward
+from bangbang.training.learner import reward_inputs
 from bangbang.training.utilities import run_utility
 
 
@@ -76,7 +76,8 @@ class LoadedRun(NamedTuple):
         step = read_progress(folder).step
         leg = run.config.leg_before(step)
         model = run.load_model(checkpoint, device)
-        reward = run_reward(run, leg.reward, lambda: run.corpus().split("train"))
+        # step by step is token by token, whatever the reward was taken over
+        reward = leg.reward.summed(reward_inputs(run, lambda: run.corpus().split("train")))
         return cls(run, folder.name, step - leg.first_step, leg, model, device, reward)
 
     def write(self, inputs: Sources, decoding: DecodingSettings, utility: Utility | None) -> Hypothesis:

@@ -1,7 +1,6 @@
 """The stages of a training as they run: which one a step is in, its objective, its reward, its learning rate."""
 
 import copy
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,17 @@ from safetensors.torch import load_file, save
 from transformers import get_scheduler
 
 from bangbang.contracts import AnchoredObjective, Objective, Reward, RewardInputs
-from bangbang.data.pieces import Writer
 from bangbang.errors import InputError
 from bangbang.files import make_folder, write_whole
 from bangbang.hf.collation import Collator
 from bangbang.hf.legs import Leg, is_text_function
 from bangbang.hf.metric_config import MetricConfig
 from bangbang.hf.policy import Policy
-from bangbang.hf.predictions import texts_of
 from bangbang.hf.preparation import without_wrappers
 from bangbang.hf.text_reward import TextReward
+from bangbang.hf.writing import token_texts, writing_of
 from bangbang.rewards.settings import RewardSettings
-from bangbang.symbols import EOS, SYMBOLS
+from bangbang.symbols import EOS
 
 
 class Curriculum:
@@ -30,7 +28,7 @@ class Curriculum:
 
     def __init__(self, args: MetricConfig, policy: Policy, collator: Collator, dataset: Any) -> None:
         self.args, self.policy, self.collator, self.dataset = args, policy, collator, dataset
-        self.legs, self.theirs = args.legs(), policy.alphabet.tables.read.tolist()
+        self.legs, self.writing = args.legs(), writing_of(collator.tokenizer, policy.alphabet)
         self.built: tuple[int, Objective] | None = None
 
     def at(self, step: int) -> tuple[int, Leg]:
@@ -51,17 +49,14 @@ class Curriculum:
 
     def reward(self, named: Any) -> Reward:
         if is_text_function(named):
-            return TextReward(named, self.decode)
+            if self.writing is None:
+                raise InputError("MetricTrainer: a function of texts needs a tokenizer as processing_class")
+            return TextReward(named, self.writing.decode)
         if not isinstance(named, RewardSettings):
             reward: Reward = named
             return reward
         texts = token_texts(self.collator.tokenizer, self.policy.alphabet.size)
-        return named.build(RewardInputs(texts, "", lambda: self.training_references(texts)))
-
-    def decode(self, rows: list[list[int]]) -> list[str]:
-        """The texts of sequences in our ids, up to their ends."""
-        ids = [[self.theirs[token] for token in row if token != EOS] for row in rows]
-        return texts_of(self.collator.tokenizer, ids)
+        return named.build(RewardInputs(texts, "", lambda: self.training_references(texts), self.writing))
 
     def training_references(self, texts: list[str]) -> Iterator[list[list[str]]]:
         """The tokens of each training example's references."""
@@ -84,20 +79,6 @@ class Curriculum:
             make_folder(path.parent)
             write_whole(path, save(weights))
         return frozen
-
-
-def token_texts(tokenizer: Any, size: int) -> list[str]:
-    """What each token writes, by our id; special tokens write nothing."""
-    count = size - len(SYMBOLS)
-    if tokenizer is None:
-        return [*SYMBOLS, *map(str, range(count))]
-    special = set(tokenizer.all_special_ids)
-    if getattr(tokenizer, "backend_tokenizer", None) is None:
-        written = [tokenizer.decode([index]) for index in range(count)]
-    else:
-        write = Writer(json.loads(tokenizer.backend_tokenizer.to_str()), Path("tokenizer.json"))
-        written = [write(token or "") for token in tokenizer.convert_ids_to_tokens(range(count))]
-    return [*SYMBOLS, *("" if index in special else text for index, text in enumerate(written))]
 
 
 def staged_schedule(optimizer: Any, args: MetricConfig) -> torch.optim.lr_scheduler.LambdaLR:

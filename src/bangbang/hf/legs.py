@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bangbang import registry
 from bangbang.conversion import convert_table, suggestion
 from bangbang.errors import InputError
-from bangbang.objectives.settings import ObjectiveSettings
+from bangbang.objectives.settings import ObjectiveSettings, check_units
 from bangbang.rewards.settings import RewardSettings
 
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ def leg_of(config: "MetricConfig", stage: Stage | None, first: int, where: str) 
     objective = objective_of(named, {**others, **given}, where)
     if is_text_function(reward):
         objective = by_sequences(objective, where)
+    elif config.units is not None:
+        reward = in_units(reward, config.units, where)
+    if isinstance(reward, RewardSettings):
+        check_units(objective, reward, where)
     rate = config.learning_rate if part.learning_rate is None else part.learning_rate
     return Leg(first, None if stage is None else stage.steps, objective, reward, rate)
 
@@ -113,6 +117,18 @@ def reward_of(value: Any, where: str) -> Any:
     if hasattr(value, "start") or is_text_function(value):
         return value
     raise InputError(f"{where}: reward must be a name, settings, a reward or a function of texts, not {value!r}")
+
+
+def in_units(reward: Any, units: str, where: str) -> RewardSettings:
+    """Settings of a reward, taken over these units."""
+    table = table_of(reward, RewardSettings)
+    if table is None:
+        raise InputError(
+            f"{where}: units go with a reward by name or settings; Policy.in_words makes words the units of a reward"
+        )
+    found = convert_table({**table, "units": units}, RewardSettings, f"{where}: reward")
+    assert isinstance(found, RewardSettings)
+    return found
 
 
 def is_text_function(reward: Any) -> bool:

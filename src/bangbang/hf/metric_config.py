@@ -37,6 +37,8 @@ class MetricConfig(Seq2SeqTrainingArguments):  # type: ignore[misc]  # it has no
     """Targets drawn for each example; None leaves it as it is."""
     sampling: str | None = None
     """How targets are drawn, where the objective has several ways; None leaves it as it is."""
+    units: str | None = None
+    """What the reward is taken over, `tokens` or `words` of the text; None leaves it as the reward has it."""
     max_steps: int = -1
     """Optimizer steps; -1 leaves it to num_train_epochs, or to the stages."""
     stages: list[Any] | None = None

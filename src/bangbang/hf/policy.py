@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from bangbang.contracts import Batch, Diagnostics, Objective
+from bangbang.contracts import Batch, Diagnostics, Objective, Reward, RewardInputs
 from bangbang.files import whole_folder, write_whole
 from bangbang.hf.capture import output_layer
 from bangbang.hf.head import Form, head_of
@@ -25,9 +25,11 @@ from bangbang.hf.probe import probe, reads_chunks
 from bangbang.hf.samples import sample_inputs
 from bangbang.hf.state import HfState, start
 from bangbang.hf.tokens import Frame, Tokens
+from bangbang.hf.writing import token_texts, writing_of
 from bangbang.models import Generator
 from bangbang.models.base import without_dropout
 from bangbang.randomness import seed_for
+from bangbang.rewards.words import WordReward, in_words
 from bangbang.symbols import PAD
 
 FRAME = "frame.json"
@@ -52,7 +54,7 @@ class Policy(Generator[HfState]):
         `example`: an input by which the model's head is found out; without one, it is made up.
         """
         super().__init__()
-        self.model = model
+        self.model, self.tokenizer = model, tokenizer
         self.tokens = tokens or Tokens.of(self.inner, tokenizer)
         self.alphabet, self.prefix, self.template = self.tokens.alphabet, self.tokens.prefix, self.tokens.template
         self.form, self.chunks = self._probe(example)
@@ -129,6 +131,11 @@ class Policy(Generator[HfState]):
         padded = [nn.functional.pad(each, (0, longest - each.shape[1]), value=PAD) for each in others]
         source: Any = Inputs(inputs)
         return Batch(source, torch.ones_like(length), target, length, torch.stack(padded, 1))
+
+    def in_words(self, reward: Reward, metric: str = "rouge") -> WordReward:
+        """A reward over the words of decoded texts, as the metric of that name reads them."""
+        writing, texts = writing_of(self.tokenizer, self.alphabet), token_texts(self.tokenizer, self.alphabet.size)
+        return in_words(lambda _: reward, RewardInputs(texts, "", list, writing), metric)
 
     def loss(
         self, batch: Batch, objective: Objective, step: int = 0, seed: int = 1, rank: int = 0

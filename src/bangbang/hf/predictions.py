@@ -14,6 +14,7 @@ from transformers import EvalPrediction, PreTrainedModel
 from bangbang import registry
 from bangbang.errors import InputError
 from bangbang.hf.collation import IGNORED
+from bangbang.hf.writing import texts_of
 from bangbang.metrics import Metric
 from bangbang.metrics.settings import MetricSettings
 from bangbang.tasks.scores import Chosen, Joined, quick
@@ -66,12 +67,6 @@ def single(value: Any) -> Metric:
 def in_percent(metric: Metric) -> Metric:
     names = {name.removesuffix(F1): name for name in metric.names if name.endswith(F1)}
     return Chosen(metric, names, dict.fromkeys(names, 100.0), metric.signature) if names else metric
-
-
-def texts_of(tokenizer: Any, ids: Sequence[Sequence[int]]) -> list[str]:
-    """The texts of rows of token ids, in which negative ones are padding."""
-    kept = [[int(token) for token in row if token >= 0] for row in ids]
-    return [str(text).strip() for text in tokenizer.batch_decode(kept, skip_special_tokens=True)]
 
 
 def of_bytes(rows: Any) -> list[list[str]]:

@@ -20,9 +20,10 @@ from bangbang.hf.curriculum import Curriculum, staged_schedule
 from bangbang.hf.loading import load_model, load_tokenizer
 from bangbang.hf.metric_config import MetricConfig
 from bangbang.hf.policy import Policy
-from bangbang.hf.predictions import Scorer, new_tokens, texts_of
+from bangbang.hf.predictions import Scorer, new_tokens
 from bangbang.hf.preparation import adapted, check_dataset, checked, force_start, hand_over_loss, inner_of
 from bangbang.hf.tokens import Tokens
+from bangbang.hf.writing import texts_of
 from bangbang.objectives import Mle, means
 from bangbang.precision import widest_float
 from bangbang.randomness import seed_for

@@ -61,6 +61,10 @@ class CocoCaption:
     def per_example(self, statistics: Array) -> Array:
         return self.aggregate(statistics, 1)
 
+    def words(self, text: str) -> list[str]:
+        """The words that n-grams are made of."""
+        return (text if self.tokenized else tokenize([text])[0]).split()
+
     def _tokens(
         self, candidates: Sequence[str], references: Sequence[Sequence[str]]
     ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

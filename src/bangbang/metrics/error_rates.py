@@ -36,6 +36,10 @@ class ErrorRates:
         """The symbols of a text."""
         return text.split() if self.unit == "symbols" else list(text)
 
+    def words(self, text: str) -> list[str]:
+        """What is between blanks, whatever is edited."""
+        return text.split()
+
     def statistics(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Array:
         """Whether an output is wrong, its edits, and the length of what it is edited to.  [N, 3]"""
         check_aligned(candidates, references)

@@ -86,6 +86,10 @@ class Rouge:
             f"|multi:{self.multi}|sentences:newline|bangbang:{__version__}"
         )
 
+    def words(self, text: str) -> list[str]:
+        """The words that n-grams are made of."""
+        return read(text, self.stem, self.max_bytes).words
+
     def score(self, candidate: str, references: Sequence[str]) -> dict[str, RougeScore]:
         """Recall, precision, F1 and counts of one candidate, per metric."""
         check_aligned([candidate], [references])

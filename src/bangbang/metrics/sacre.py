@@ -34,6 +34,11 @@ class SacreBleu:
     def signature(self) -> str:
         return f"{self.names[0]}|{self._metric.get_signature().format()}"
 
+    def words(self, text: str) -> list[str]:
+        """The words that n-grams of BLEU are made of; for the other metrics, what is between blanks."""
+        cut = self._metric.tokenizer(text.rstrip()) if self.names == ("bleu",) else text
+        return str(cut).split()
+
     def statistics(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Array:
         check_aligned(candidates, references)
         # sacrebleu takes documents of references, with None where an example has fewer than others

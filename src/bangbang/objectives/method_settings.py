@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from bangbang.errors import InputError
 from bangbang.settings import KindSettings
 
 if TYPE_CHECKING:
     from bangbang.contracts import Objective
     from bangbang.rewards import Reward
+    from bangbang.rewards.settings import RewardSettings
 
 Normalizer = Literal["positions", "sequences", "constant"]
 
@@ -41,6 +43,11 @@ class ObjectiveSettings(KindSettings):
         return False
 
     @property
+    def words_fault(self) -> str:
+        """What hinders a reward that pays whole words; empty if nothing does."""
+        return "asks what each next token earns" if self.asks_increments else ""
+
+    @property
     def label(self) -> str:
         """How reports name it."""
         return self.kind.upper()
@@ -66,6 +73,15 @@ class ObjectiveSettings(KindSettings):
     @abstractmethod
     def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
         """The method; `reward` makes the [reward] table's reward when it is called."""
+
+
+def check_units(objective: ObjectiveSettings, reward: "RewardSettings", where: str) -> None:
+    """An InputError if the method cannot take the reward's units."""
+    if objective.is_rewarded and reward.units == "words" and objective.words_fault:
+        raise InputError(
+            f'{where}: objective {objective.kind!r} {objective.words_fault} where reward.units = "words"; change it, '
+            'choose bbspg, rloo, scst, mrt, pg or mixer, or set units = "tokens"'
+        )
 
 
 def linear_rise(step: int, delay: int, rise: int) -> float:

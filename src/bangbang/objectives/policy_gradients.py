@@ -16,7 +16,8 @@ from bangbang.objectives.lessons import Lessons, left_over_chances
 from bangbang.objectives.passes import Recalled, begun_with, draw_by_passes
 from bangbang.objectives.sampler import Sample, draw
 from bangbang.objectives.settings import BangBang, Pg, SampledSettings, Spg
-from bangbang.rewards import Reward, RewardState, adapted, repeat
+from bangbang.objectives.word_sampler import draw_words, unused_chances
+from bangbang.rewards import Reward, RewardState, WordState, adapted, repeat
 from bangbang.symbols import PAD
 
 
@@ -128,6 +129,7 @@ def mixed_samples(
 
     By jumps, all rows have the same coins, so that the model need not be asked where none of them drops the reward;
     each row is drawn as ever, but they are not independent. By passes, they are those of steps, if passes suffice.
+    A reward of words has a coin for each word.
     """
     times = settings.samples
     coins, chances = torch.rand(2, len(references) * times, max_length, generator=generator).to(references.device)
@@ -136,6 +138,9 @@ def mixed_samples(
     state = reward.start(references)
     state = repeat(state, times) if times > 1 else state
     driven, guides = bang_bang_weights(coins, settings.p_drop), Guides.of(references, settings)
+    if isinstance(state, WordState) and settings.rules.weight > 0:
+        rollout, spare = decoder.rollout(max_length), unused_chances(coins, settings.p_drop)
+        return rollout, draw_words(rollout, decoder.head, state, driven, chances, spare, settings.rules)
     lessons = settings.lessons(coins)
 
     def redraw(recalled: Recalled, rows: Tensor) -> Sample:

@@ -11,6 +11,7 @@ from bangbang.objectives.curriculum_settings import Mixer as Mixer
 from bangbang.objectives.curriculum_settings import ScheduledSampling as ScheduledSampling
 from bangbang.objectives.method_settings import Normalizer, linear_rise
 from bangbang.objectives.method_settings import ObjectiveSettings as ObjectiveSettings
+from bangbang.objectives.method_settings import check_units as check_units
 
 if TYPE_CHECKING:
     from bangbang.contracts import Objective
@@ -281,6 +282,14 @@ class BangBang(SoftmaxSettings):
         lessons = (" + All" if self.positions == "all" else "") + (" + Sets" if self.exact_ties else "")
         way = f" by {self.sampling}" if self.sampling != "sequential" else ""
         return f"SPG {self.p_drop:g}{schedule}{self.suffix}{lessons}{way}"
+
+    @property
+    def words_fault(self) -> str:
+        plain = {"positions": "driven", "exact_ties": False, "sampling": "sequential", "ends": "open"}
+        for key, value in {**plain, "reward_weight": math.inf}.items():
+            if getattr(self, key) != value:
+                return f"must have {key} = {str(value).lower()}"
+        return ""
 
     def p_drop_at(self, step: int) -> float:
         """0 for `p_drop_delay` steps, then linearly up to p_drop over `p_drop_rise` steps."""

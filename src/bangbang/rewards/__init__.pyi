@@ -17,6 +17,7 @@ from bangbang.rewards.increments import arg_max_set as arg_max_set
 from bangbang.rewards.increments import completions as completions
 from bangbang.rewards.increments import dense as dense
 from bangbang.rewards.increments import look_up as look_up
+from bangbang.rewards.increments import read as read
 from bangbang.rewards.increments import repeat as repeat
 from bangbang.rewards.references import References as References
 from bangbang.rewards.rouge import RougeL as RougeL
@@ -25,3 +26,6 @@ from bangbang.rewards.shaping import Dup as Dup
 from bangbang.rewards.shaping import Eos as Eos
 from bangbang.rewards.shaping import Length as Length
 from bangbang.rewards.sums import Sum as Sum
+from bangbang.rewards.word_view import WordView as WordView
+from bangbang.rewards.words import WordReward as WordReward
+from bangbang.rewards.words import WordState as WordState

@@ -5,8 +5,8 @@ from n-gram (tokens joined by spaces) to the number of documents it is in. It ho
 when the vocabulary changes.
 
 Inverse frequencies are looked up by the thousand. The n-grams form a tree: the children of a node are the n-grams that
-are one token longer. A child's key is parent · V + token; keys are sorted, and a node's number is its place among them
-plus one (the root is 0), so walking down the tree is a binary search.
+are one token longer. A child's key is parent · 2³¹ + token; keys are sorted, and a node's number is its place among
+them plus one (the root is 0), so walking down the tree is a binary search. Tokens without a text are in no n-gram.
 """
 
 import copy
@@ -76,6 +76,7 @@ def ngrams(tokens: Sequence[str], max_n: int) -> Iterable[Ngram]:
 
 
 ROOT, ABSENT = 0, -1
+STRIDE = 2**31  # more than any token id
 
 
 class NgramWeights:
@@ -84,7 +85,6 @@ class NgramWeights:
     def __init__(self, frequency: DocumentFrequency, texts: Sequence[str], max_n: int) -> None:
         if max_n > frequency.max_n:
             raise InputError(f"the document frequencies are of n-grams up to {frequency.max_n}, not {max_n}")
-        self.vocabulary_size = len(texts)
         self.unseen = math.log(frequency.documents)
         token_ids = {text: token for token, text in enumerate(texts)}
         by_order: list[list[tuple[tuple[int, ...], int]]] = [[] for _ in range(max_n)]
@@ -105,7 +105,7 @@ class NgramWeights:
             for ngram, _ in level:
                 if ngram[:-1] not in nodes:
                     raise InputError(f"the document frequencies have an n-gram but not its beginning: ids {ngram}")
-            keyed = ((nodes[ngram[:-1]] * self.vocabulary_size + ngram[-1], ngram, count) for ngram, count in level)
+            keyed = ((nodes[ngram[:-1]] * STRIDE + ngram[-1], ngram, count) for ngram, count in level)
             for key, ngram, count in sorted(keyed):
                 keys.append(key)
                 idf.append(self.unseen - math.log(max(1, count)))
@@ -120,7 +120,7 @@ class NgramWeights:
 
     def look_up(self, parents: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """The nodes of n-grams one token longer, ABSENT if not in the table, and their idf."""
-        keys = parents * self.vocabulary_size + tokens
+        keys = parents * STRIDE + tokens
         place = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
         found = (self.keys[place] == keys) & (parents != ABSENT)
         return (place + 1).where(found, ABSENT), self.idf[place].where(found, self.unseen)

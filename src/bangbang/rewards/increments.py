@@ -8,7 +8,7 @@ from typing import NamedTuple, Self, TypeVar
 import torch
 from torch import Tensor
 
-from bangbang.contracts import CompletionState, Increments, PlainState, RewardState
+from bangbang.contracts import CompletionState, Increments, PlainState, ReadingState, RewardState
 from bangbang.errors import InputError
 from bangbang.symbols import PAD
 
@@ -85,6 +85,17 @@ def completions(state: PlainState) -> Tensor:
             'set reward.kind = "edit-distance", with reward.unit = "word"'
         )
     return state.completions()
+
+
+def read(state: RewardState, tokens: Tensor) -> Tensor:
+    """Append known tokens [B, T], `<pad>` after their ends: the loss weight earned before each of them [B, T]."""
+    if isinstance(state, ReadingState):
+        return state.read(tokens)
+    shares = []
+    for each in tokens.unbind(1):
+        shares.append(state.loss_weight())
+        state.advance(each)
+    return torch.stack(shares, 1)
 
 
 S = TypeVar("S", bound=PlainState)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bangbang.rewards import Reward, Sum
 
 Several = Literal["mean", "best"]
+Units = Literal["tokens", "words"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class RewardSettings(KindSettings):
 
     group: ClassVar[str] = "rewards"
     table: ClassVar[str] = "reward"
+    metric: ClassVar[str] = "wer"
+    """The metric whose words it counts, where words are its units."""
 
     several: Several = "mean"
     """How the scores by several references are combined."""
@@ -31,6 +34,8 @@ class RewardSettings(KindSettings):
     """Weight of EOS, which forbids an end before the reference's length; 0 leaves it out."""
     length: float = 0.0
     """Weight of EOS's mirror, which from the reference's length on asks for the end; 0 leaves it out."""
+    units: Units = "tokens"
+    """What it is taken over: the model's tokens, or the words of the decoded text as the metric reads them."""
 
     def __post_init__(self) -> None:
         weights = ("dup", "eos", "length")
@@ -40,7 +45,15 @@ class RewardSettings(KindSettings):
     def main(self, inputs: RewardInputs) -> "Reward":
         """The main reward alone."""
 
-    def build(self, inputs: RewardInputs) -> "Sum":
+    def build(self, inputs: RewardInputs) -> "Reward":
+        """The reward over its units."""
+        if self.units == "tokens":
+            return self.summed(inputs)
+        from bangbang.rewards.words import in_words
+
+        return in_words(self.summed, inputs, self.metric)
+
+    def summed(self, inputs: RewardInputs) -> "Sum":
         """The main reward, which is the sum's first part, and its shaping.
 
         The main reward counts as a share of its bounds, so that its scale and those of the shaping compare.
@@ -63,6 +76,8 @@ class RewardSettings(KindSettings):
 @dataclass(frozen=True)
 class RougeNSettings(RewardSettings):
     """The average of ROUGE-N over several N; the paper's is that of ROUGE-1, -2 and -3 F1."""
+
+    metric: ClassVar[str] = "rouge"
 
     min_n: int = 1
     """Shortest n-grams: 2, with `max_n` 2, is ROUGE-2 alone."""
@@ -91,6 +106,8 @@ class RougeNSettings(RewardSettings):
 class RougeLSettings(RewardSettings):
     """ROUGE-L: the longest common subsequence, as an F measure."""
 
+    metric: ClassVar[str] = "rouge"
+
     beta: float = 1.0
     """How much more recall counts than precision (coco-caption: 1.2)."""
 
@@ -107,6 +124,8 @@ class RougeLSettings(RewardSettings):
 @dataclass(frozen=True)
 class GramSettings(RewardSettings):
     """A reward of n-grams up to an order."""
+
+    metric: ClassVar[str] = "bleu"
 
     max_n: int = 4
     """Longest n-grams."""
@@ -146,6 +165,8 @@ class GleuSettings(GramSettings):
 class CiderDSettings(GramSettings):
     """CIDEr-D: n-grams weighed by how rare they are among the training references."""
 
+    metric: ClassVar[str] = "coco"
+
     def main(self, inputs: RewardInputs) -> "Reward":
         from bangbang.rewards.cider_d import CiderD
         from bangbang.rewards.document_frequency import DocumentFrequency
@@ -162,6 +183,11 @@ class EditDistanceSettings(RewardSettings):
 
     unit: Literal["word", "character"] = "word"
     """What is edited."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fits = self.unit == "word" or self.units == "tokens"
+        self.require(units=(fits, '"tokens" where unit is "character": characters are those of the text anyway'))
 
     def main(self, inputs: RewardInputs) -> "Reward":
         from bangbang.rewards.edit_distance import EditDistance

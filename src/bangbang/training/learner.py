@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from bangbang import memory
 from bangbang.config import Config, Leg
-from bangbang.contracts import Batch, Diagnostics, Model, Objective, RewardInputs
+from bangbang.contracts import Batch, Diagnostics, Model, Objective, Reward, RewardInputs, Writing
 from bangbang.data import Split, batches
 from bangbang.errors import InputError
+from bangbang.metrics.words import word_reader
 from bangbang.objectives import scored_losses
-from bangbang.rewards import Sum
 from bangbang.rewards.settings import RewardSettings
 from bangbang.training.run import Run
 
@@ -78,13 +78,15 @@ class Learner(nn.Module):
 ROWS = 2_000  # at a time: the references of a large corpus do not fit in memory
 
 
-def run_reward(run: Run, settings: RewardSettings, train: Callable[[], Split]) -> Sum:
+def run_reward(run: Run, settings: RewardSettings, train: Callable[[], Split]) -> Reward:
     """The reward of a [reward] table; `train` gives the training split, which few rewards ask for, when they begin."""
     return settings.build(reward_inputs(run, train))
 
 
 def reward_inputs(run: Run, train: Callable[[], Split]) -> RewardInputs:
-    return RewardInputs(run.vocabulary.texts(), run.vocabulary.joint, lambda: training_references(run, train()))
+    vocabulary = run.vocabulary
+    writing = Writing(lambda rows: [vocabulary.decode(row) for row in rows], vocabulary.encode, word_reader)
+    return RewardInputs(vocabulary.texts(), vocabulary.joint, lambda: training_references(run, train()), writing)
 
 
 def training_references(run: Run, split: Split) -> Iterator[list[list[str]]]:
