@@ -49,11 +49,12 @@ def test_groups() -> None:
 def test_what_goes_on_from_trained_weights_has_a_low_rate_and_the_metric_as_its_reward() -> None:
     for name in ("rloo-mle", "scst-mle", "mrt-mle"):
         config = config_of(name)
-        assert (config.optimizer.kind, config.optimizer.learning_rate) == ("adamw", 0.0003)
-        assert config.reward.kind == "rouge-l" and config.training.max_steps == 250
+        assert (config.optimizer.kind, config.optimizer.learning_rate) == ("adamw", 0.001)
+        assert (config.reward.kind, config.reward.units) == ("rouge-l", "words") and config.training.max_steps == 250
         assert config.training.init == "out/runs/mle-seed1"
     captions = config_of("rloo-mle", "captions")
     assert captions.reward.kind == "cider-d" and captions.data.all_references
+    assert captions.optimizer.learning_rate == 0.0003
     assert (captions.training.batch_size, captions.training.max_steps) == (16, 641)
 
 
