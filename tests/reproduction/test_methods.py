@@ -14,7 +14,8 @@ from bangbang import config as configs
 from bangbang.cli import reproduce
 from bangbang.cli.main import main
 from bangbang.config import Config
-from bangbang.contracts import RewardInputs
+from bangbang.contracts import RewardInputs, Writing
+from bangbang.metrics.words import word_reader
 from bangbang.reproduction import METHODS, Method, Plan, WorkerPool, make_plan, pace, read_budget
 from bangbang.reproduction.methods import Stage, choose, inline
 from bangbang.reproduction.standing import Standing
@@ -105,7 +106,8 @@ def test_labels_are_those_that_a_report_gives(name: str) -> None:
 @pytest.mark.parametrize("task", ["headlines", "captions", "transduction"])
 def test_every_row_can_be_trained(task: str) -> None:
     """Each objective is built with the reward that it gets."""
-    inputs = RewardInputs(["<pad>", "<s>", "</s>", "<unk>", "a"], " ", lambda: [[["a"]]])
+    writing = Writing(lambda rows: ["a" for _ in rows], lambda text: [4], word_reader)
+    inputs = RewardInputs(["<pad>", "<s>", "</s>", "<unk>", "a"], " ", lambda: [[["a"]]], writing)
     for training in planned("all", task=task).trainings:
         for leg in training.config.legs:
             assert leg.objective.build(lambda leg=leg: leg.reward.build(inputs), 9)  # type: ignore[misc]
