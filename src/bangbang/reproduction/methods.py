@@ -38,7 +38,7 @@ class Stage(NamedTuple):
     def table(self, config: Config) -> dict[str, Any]:
         """As `[[stages]]` has it."""
         found: dict[str, Any] = {"steps": steps_of(self.share, config), "start": self.start}
-        for setting in (*self.settings, *counted(self.of_steps, config), *bundled(self.use, config)):
+        for setting in (*bundled(self.use, config), *self.settings, *counted(self.of_steps, config)):
             name, _, text = setting.partition("=")
             table, _, key = name.partition(".")
             value = configs.value_of(text)
@@ -63,7 +63,7 @@ class Method(NamedTuple):
     """What `--methods` may call it together with others."""
     settings: tuple[str, ...] = ()
     use: tuple[str, ...] = ()
-    """Bundles of settings that several rows share."""
+    """Bundles of settings that several rows share; those of the row itself come after them."""
     starts_from: str = ""
     """The method whose weights it starts from; empty means a cold start."""
     share: Share = 1.0
@@ -86,7 +86,7 @@ class Method(NamedTuple):
 
     def changes(self, config: Config) -> list[str]:
         """Its settings for runs that are otherwise `config`."""
-        own = [*self.settings, *counted(self.of_steps, config), *bundled(self.use, config)]
+        own = [*bundled(self.use, config), *self.settings, *counted(self.of_steps, config)]
         if self.stages:
             tables = [stage.table(config) for stage in self.stages]
             total = sum(table["steps"] for table in tables)

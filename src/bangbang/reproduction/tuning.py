@@ -15,7 +15,7 @@ from bangbang.training.tuning import TUNED
 
 # few of each, to be quick; of a word model, by MLE and by RLOO, validation liked beam 4 and these temperatures best
 GRID = ("--beams", "1", "4", "--length-penalties", "1.0", "--mbr", "16", "--temperatures", "0.4", "0.6")
-ROWS = 300
+ROWS = 250
 
 
 def tune_runs(folders: Sequence[Path], logs: Path, jobs: int) -> None:
