@@ -54,11 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     from bangbang.tasks import shown
     from bangbang.training import train
+    from bangbang.training.distributed import leave
     from bangbang.training.stopping import end_with_parent
 
     if arguments.end_with_parent:
         end_with_parent(arguments.end_with_parent)
     outcome = train(config, arguments.out, arguments.resume, consent.for_config(path, arguments.set))
+    leave()
     progress = outcome.progress
     if not outcome.is_main:
         return 0

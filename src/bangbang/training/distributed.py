@@ -128,6 +128,12 @@ def join() -> None:
     dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=PATIENCE)
 
 
+def leave() -> None:
+    """End the process group that `join` made: threads that are left to the interpreter's end at times abort there."""
+    if launched() and dist.is_initialized():
+        dist.destroy_process_group()
+
+
 def launched() -> bool:
     """Whether torchrun started this process and shares its store with it."""
     return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
