@@ -237,3 +237,14 @@ def test_bf16_and_both_optimisers_train(tiny_config: Path, tmp_path: Path, kind:
     train(configs.read(tiny_config, settings), tmp_path)
     curve = losses(tmp_path)
     assert curve[40] < 0.8 * curve[10]
+
+
+@pytest.mark.usefixtures("bfloat16")
+@pytest.mark.parametrize("kind", ["bbspg", "rloo"])
+def test_bf16_samples(tiny_config: Path, tmp_path: Path, kind: str) -> None:
+    settings = [f"objective.kind={kind}", "training.max_steps=3", "training.log_every=1"]
+    for name, precision in (("half", "bf16"), ("full", "no")):
+        train(configs.read(tiny_config, [*settings, f"training.mixed_precision={precision}"]), tmp_path / name)
+    half, full = losses(tmp_path / "half"), losses(tmp_path / "full")
+    assert half.keys() == full.keys() == {1, 2, 3}
+    assert half[1] != full[1] and half[1] == pytest.approx(full[1], rel=0.1, abs=0.01)

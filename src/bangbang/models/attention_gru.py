@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from bangbang.heads import VocabularyHead
 from bangbang.models.attention_decoder import AttentionDecoder, AttentionState, Tape, steps_of
 from bangbang.models.base import Generator
-from bangbang.models.gru import BidirectionalGru
+from bangbang.models.gru import BidirectionalGru, full_precision
 from bangbang.models.layers import Dropout, keep_mask, known_linear, noted_dropout
 from bangbang.models.settings import AttentionGruSettings
 from bangbang.products import add_product, affine
@@ -62,6 +62,10 @@ class AttentionRollout:
 
     @torch.no_grad()
     def step(self, tokens: Tensor) -> Tensor:
+        with full_precision(tokens):
+            return self.taken(tokens)
+
+    def taken(self, tokens: Tensor) -> Tensor:
         segment = self.segments[-1]
         tape, t = segment.tape, len(segment.tokens)
         vectors = noted_dropout(F.embedding(tokens, self.head.weight), self.dropout, segment.vector_masks)
@@ -179,6 +183,7 @@ class AttentionGru(Generator[AttentionState]):
 
     def rollout(self, state: AttentionState, max_length: int) -> AttentionRollout:
         parts = self.head, self.decoder, self.token_input, self.features
+        state = state.to(self.decoder.recurrent.dtype)  # autocast may have halved the keys
         return AttentionRollout(*parts, self.dropout.rate if self.training else 0.0, state, max_length)
 
     def read(self, state: AttentionState, tokens: Tensor) -> tuple[Tensor, Tensor]:

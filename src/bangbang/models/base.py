@@ -87,6 +87,9 @@ class TensorState:
     def select(self, rows: Tensor) -> Self:
         return type(self)(*(part.index_select(0, rows) for part in self._tensors()))
 
+    def to(self, precision: torch.dtype) -> Self:
+        return type(self)(*(part.to(precision) for part in self._tensors()))
+
     def _tensors(self) -> list[Tensor]:
         return [getattr(self, field.name) for field in fields(self)]
 
