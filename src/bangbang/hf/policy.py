@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from bangbang.contracts import Batch, Diagnostics, Objective, Reward, RewardInputs
+from bangbang.eval_mode import without_dropout
 from bangbang.files import whole_folder, write_whole
 from bangbang.hf.capture import output_layer
 from bangbang.hf.head import Form, head_of
@@ -27,7 +28,6 @@ from bangbang.hf.state import HfState, start
 from bangbang.hf.tokens import Frame, Tokens
 from bangbang.hf.writing import token_texts, writing_of
 from bangbang.models import Generator
-from bangbang.models.base import without_dropout
 from bangbang.randomness import seed_for
 from bangbang.rewards.words import WordReward, in_words
 from bangbang.symbols import PAD

@@ -3,16 +3,15 @@
 Shapes: B batch, R rows still going, T time, D features, N positions: all rows of all steps.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, Self
+from typing import Generic, Self
 
 import torch
 from torch import Tensor, nn
 
 from bangbang.contracts import Decoder, Head, Model, Rollout, State, TrainingSplit
+from bangbang.eval_mode import without_dropout
 from bangbang.symbols import BOS, EOS, PAD
 
 
@@ -123,19 +122,6 @@ class TwoPassRollout(Generic[State]):
             read[rows, t] = tokens
         features = self.model.unroll(self.start, read)  # [B, T, D]
         return torch.cat([features[rows, t] for t, (rows, _) in enumerate(self.steps)])
-
-
-@contextmanager
-def without_dropout(model: Model[Any]) -> Iterator[None]:
-    """The model as it is for decoding, for the time of a block; parts that are so anyway stay so."""
-    modules = model.modules() if isinstance(model, nn.Module) else ()
-    training = [module for module in modules if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
 
 
 class InputDecoder(Generic[State]):

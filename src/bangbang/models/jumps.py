@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from bangbang.contracts import State
-from bangbang.models.base import Generator, TwoPassRollout, without_dropout
+from bangbang.eval_mode import without_dropout
+from bangbang.models.base import Generator, TwoPassRollout
 
 
 class Pending:

@@ -10,6 +10,7 @@ the example's other samples, drawn independently, can be taken off. So it joins 
 Shapes: B examples, J samples of each, T time, N positions: all tokens of all samples.
 """
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from bangbang.contracts import Batch, Decoder, Diagnostics, Head, Model, Proposal, Walked
 from bangbang.errors import InputError
+from bangbang.eval_mode import without_dropout
 from bangbang.objectives.base import RewardedObjective, TemperedDecoder, propose_known
 from bangbang.objectives.likelihood import mle
 from bangbang.objectives.policy_gradients import less_others, propose_sampled
@@ -92,6 +94,10 @@ class RegularizedObjective(RewardedObjective):
     def __init__(self, settings: RegularizedSettings, reward: Reward, max_length: int) -> None:
         super().__init__(settings, max_length)
         self.reward, self.start = reward, None
+
+    def propose(self, model: Model[Any], batch: Batch, step: int, generator: torch.Generator) -> Proposal:
+        with nullcontext() if self.settings.dropout else without_dropout(model):
+            return super().propose(model, batch, step, generator)
 
     def begin_stage(self, start: Model[Any]) -> None:
         self.start = start
