@@ -15,14 +15,14 @@ def without_dropout(model: Model[Any]) -> Iterator[None]:
     modules = model.modules() if isinstance(model, nn.Module) else ()
     training = [module for module in modules if module.training]
     # torch's recurrent layers stay as they are but for their dropout: cuDNN has no backward pass for decoding
-    recurrent = [(module, module.dropout) for module in training if isinstance(module, nn.RNNBase)]
+    recurrent = [(layer, layer.dropout) for layer in training if isinstance(layer, nn.RNNBase)]
     model.eval()
-    for module, _ in recurrent:
-        module.training, module.dropout = True, 0.0
+    for layer, _ in recurrent:
+        layer.training, layer.dropout = True, 0.0
     try:
         yield
     finally:
         for module in training:
             module.training = True
-        for module, rate in recurrent:
-            module.dropout = rate
+        for layer, rate in recurrent:
+            layer.dropout = rate
