@@ -50,6 +50,21 @@ def loss_and_gradient(settings: ObjectiveSettings, reward=None, several: bool = 
     return loss.detach(), torch.cat([each.flatten() for each in found])
 
 
+@pytest.mark.parametrize("settings", [Rloo(samples=3), Scst(samples=2)], ids=["rloo", "scst"])
+def test_dropout_is_off_unless_asked_for(settings: ObjectiveSettings) -> None:
+    """Without it, what is sampled and trained is the model that decodes, to the bit; and it is put back afterwards."""
+    found = {}
+    for rate, asked in ((0.0, False), (0.5, False), (0.5, True)):
+        model, batch = new_model(dropout=rate)
+        objective = dataclasses.replace(settings, dropout=asked).build(lambda: RougeN(3), LENGTH)
+        losses = Learner(model.train(), objective)(batch, 0, generator()).losses
+        gradients = torch.autograd.grad(losses.sum(), list(model.parameters()))
+        found[rate, asked] = torch.cat([each.flatten() for each in gradients])
+        assert all(module.training for module in model.modules())
+    assert torch.equal(found[0.0, False], found[0.5, False])
+    assert not torch.equal(found[0.5, False], found[0.5, True])
+
+
 def with_other_references(batch: Batch) -> Batch:
     """A second reference of each row, which the target is not."""
     other = batch.target.flip(0)

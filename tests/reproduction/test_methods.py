@@ -39,7 +39,7 @@ def test_groups() -> None:
     assert paper == [method.name for method in choose([])] and "rloo-mle" not in paper
     assert {"mle", "raml", "pg", "pg-mle", "spg-0.2", "spg-0.8", "spg-0.4-late"} <= set(paper)
     assert {"mle", "raml", "scheduled-sampling", "mixer", "mrt-mle", "ocd", "gold-mle", "rloo-mle"} <= set(field)
-    assert {"scst-mle", "spg-0.4-late", "spg-0.4-all", "metric", "mle-rloo", "mle-smooth", "mle-long"} <= set(field)
+    assert {"scst-mle", "spg-0.4-late", "spg-0.4-all", "metric", "mle-smooth", "mle-long"} <= set(field)
     first = [method.name for method in choose(["first"])]
     assert first == ["shared-start", "mle-shared", "metric-shared"]
     assert every == list(METHODS) and set(every) == {*paper, *field, *first, "ocd-rloo"}
@@ -74,12 +74,14 @@ def test_stages_have_their_own_rate_reward_and_batches() -> None:
     budget = read_budget("captions", "", "small", ["training.max_steps=1000"])
     config = config_of("metric", "captions")
     first, second = config.legs
-    assert (first.steps, second.steps, second.start, config.max_steps) == (625, 641, "best", 1266)
+    assert (first.steps, second.steps, second.start, config.max_steps) == (1000, 641, "best", 1641)
+    assert (first.objective.p_drop_delay, first.objective.p_drop_rise) == (375, 125)
     assert first.optimizer == budget.optimizer and first.reward == replace(budget.reward, length=1.0)
     assert (first.batch_size, second.batch_size) == (64, 16) and not first.all_references and second.all_references
     assert (second.optimizer.learning_rate, second.optimizer.weight_decay) == (0.0003, 0.0)
     assert (second.reward.kind, second.reward.length) == ("cider-d", 0.0)
-    assert [leg.objective.kind for leg in config_of("mle-rloo").legs] == ["mle", "rloo"]
+    assert [leg.objective.kind for leg in config.legs] == ["bbspg", "rloo"]
+    assert config_of("metric").legs[0].objective.p_drop_delay == 750
 
 
 @pytest.mark.parametrize(("task", "corpus"), [("headlines", "debian"), ("captions", "flickr8k")])
@@ -93,8 +95,8 @@ def test_the_metric_row_is_the_published_config(task: str, corpus: str) -> None:
 def test_a_row_with_stages_takes_the_place_of_the_budgets_stages() -> None:
     config = read_budget("headlines", "", "small", ["stages=[{steps = 30}, {steps = 10}]"])
     assert config.max_steps == 40
-    found = make_plan("headlines", "small", config, Path("out"), ["mle-rloo"]).trainings[0].config
-    assert [leg.steps for leg in found.legs] == [30, 10]
+    found = make_plan("headlines", "small", config, Path("out"), ["metric"]).trainings[0].config
+    assert [leg.steps for leg in found.legs] == [40, 10]
 
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if not method.needs])
@@ -196,12 +198,12 @@ def test_a_reproduction_by_the_clock(
     settings += ["training.validate_every=6", f"data.cache={tiny_corpus.parent / 'cache'}"]
     command = ["reproduce", "headlines", "--corpus", str(tiny_corpus), "--out", str(tmp_path / "out"), "--jobs", "1"]
     command += [word for setting in settings for word in ("--set", setting)]
-    command += ["--methods", "mle", "mle-rloo", "mle-long"]
+    command += ["--methods", "mle", "metric", "mle-long"]
     assert main(command) == 0
-    assert reports == [{"mle-seed1", "mle-rloo-seed1", "mle-long-seed1"}]
+    assert reports == [{"mle-seed1", "metric-seed1", "mle-long-seed1"}]
     capsys.readouterr()
     assert main([*command, "rloo-mle", "--dry-run", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     steps = {each["name"]: (each["steps_before"], each["steps"], each["done"]) for each in plan["trainings"]}
-    assert steps["mle-rloo-seed1"] == (0, 6, True) and steps["rloo-mle-seed1"] == (6, 2, False)
+    assert steps["metric-seed1"] == (0, 8, True) and steps["rloo-mle-seed1"] == (6, 2, False)
     assert steps["mle-long-seed1"][1] >= 6 and steps["mle-long-seed1"][2] and plan["later"] == []

@@ -18,9 +18,10 @@ def tasks() -> list[str]:
 
 
 def budget_file(task: str, corpus: str, budget: str) -> Path:
-    """`<task>-<budget>-<corpus>.toml` if there is one, else `<task>-<budget>.toml`."""
-    own = FOLDER / f"{task}-{budget}-{corpus}.toml"
-    return own if corpus.isalnum() and own.exists() else FOLDER / f"{task}-{budget}.toml"
+    """`<task>-<budget>-<corpus>.toml` if there is one, also for a folder of that name, else `<task>-<budget>.toml`."""
+    name = Path(corpus).name
+    own = FOLDER / f"{task}-{budget}-{name}.toml"
+    return own if name.isalnum() and own.exists() else FOLDER / f"{task}-{budget}.toml"
 
 
 def read_budget(task: str, corpus: str, budget: str, settings: Sequence[str] = ()) -> Config:

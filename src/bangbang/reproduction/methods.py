@@ -22,7 +22,7 @@ LATE = {"tokens": 1 / 2, "features": 3 / 8}  # of the steps, by what models read
 
 Share = float | Mapping[str, float]
 """Of the budget's steps; where tasks differ, by task."""
-NOTHING: Mapping[str, float] = MappingProxyType({})
+NOTHING: Mapping[str, Share] = MappingProxyType({})
 
 
 class Stage(NamedTuple):
@@ -30,7 +30,7 @@ class Stage(NamedTuple):
 
     settings: tuple[str, ...] = ()
     use: tuple[str, ...] = ()
-    of_steps: Mapping[str, float] = NOTHING
+    of_steps: Mapping[str, Share] = NOTHING
     share: Share = 1.0
     """Its steps."""
     start: str = "last"
@@ -68,7 +68,7 @@ class Method(NamedTuple):
     """The method whose weights it starts from; empty means a cold start."""
     share: Share = 1.0
     """Its steps."""
-    of_steps: Mapping[str, float] = NOTHING
+    of_steps: Mapping[str, Share] = NOTHING
     """Settings that are numbers of steps, as shares of the budget's."""
     stages: tuple[Stage, ...] = ()
     """What it is trained by in turn, instead of the budget's own stages."""
@@ -108,7 +108,7 @@ def steps_of(share: Share, config: Config) -> int:
     return max(1, round(part * config.max_steps))
 
 
-def counted(of_steps: Mapping[str, float], config: Config) -> list[str]:
+def counted(of_steps: Mapping[str, Share], config: Config) -> list[str]:
     """Settings that are shares of the budget's steps, as numbers."""
     return [f"{name}={steps_of(share, config)}" for name, share in of_steps.items()]
 

@@ -93,5 +93,7 @@ def training_references(run: Run, split: Split) -> Iterator[list[list[str]]]:
     """The tokens of each example's references as training sees them: cut to the run's length."""
     tokens, most = run.vocabulary.texts(), run.config.data.max_target_length - 1  # room for `</s>`
     for start in range(0, len(split), ROWS):
-        for texts in split.references(slice(start, start + ROWS)):
-            yield [[tokens[index] for index in ids[:most]] for ids in run.vocabulary.encode_batch(texts)]
+        examples = list(split.references(slice(start, start + ROWS)))
+        encoded = iter(run.vocabulary.encode_batch([text for texts in examples for text in texts]))
+        for texts in examples:
+            yield [[tokens[index] for index in next(encoded)[:most]] for _ in texts]
