@@ -51,7 +51,7 @@ def loss_and_gradient(settings: ObjectiveSettings, reward=None, several: bool = 
 
 
 @pytest.mark.parametrize("settings", [Rloo(samples=3), Scst(samples=2)], ids=["rloo", "scst"])
-def test_dropout_is_off_unless_asked_for(settings: ObjectiveSettings) -> None:
+def test_dropout_can_be_left_out(settings: ObjectiveSettings) -> None:
     """Without it, what is sampled and trained is the model that decodes, to the bit; and it is put back afterwards."""
     found = {}
     for rate, asked in ((0.0, False), (0.5, False), (0.5, True)):

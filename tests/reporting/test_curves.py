@@ -1,9 +1,10 @@
 """The picture of the learning curves."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
-from bangbang.reporting.curves import curves, mean_curve, stage_starts
+from bangbang.reporting.curves import COLOURS, curves, mean_curve, minutes, stage_starts
 from bangbang.reporting.history import Before
 from bangbang.reporting.results import Point, Results, StageStart
 
@@ -54,3 +55,25 @@ def test_what_a_row_started_from_comes_before_it(reported: Reported) -> None:
     assert mean_curve(replace(row, runs=runs[1:]), "rouge-l", by_time=True) == ([1.0, 2.0], [1.0, 2.0])
     assert stage_starts([replace(row, runs=runs[:1])]) == {115: "PG"}
     assert stage_starts([replace(row, runs=runs[:1])], by_time=True) == {2.5: "PG"}
+
+
+def test_all_rows_by_minutes_the_best_first(reported: Reported) -> None:
+    results = reported[0]
+    drawing = minutes(results)
+    assert drawing == minutes(results) and "minutes of training" in drawing
+    by_score = sorted(results.rows, key=lambda row: -row.with_dup.scores[results.main].value)
+    places = [drawing.index(f"  {row.label}</text>") for row in by_score]
+    assert places == sorted(places) and len(set(places)) == len(results.rows)
+    assert f"{by_score[0].with_dup.scores[results.main].value:.2f} ±" in drawing
+
+
+def test_more_rows_than_colours_can_be_told_apart(reported: Reported) -> None:
+    results = reported[0]
+    many = [replace(results.rows[0], label=f"row {number}") for number in range(2 * len(COLOURS))]
+    drawing = minutes(replace(results, rows=many))
+    styles = {}
+    for number in range(len(many)):  # a row's marks stand in the legend, just before its name
+        before = drawing[: drawing.index(f"  row {number}</text>")]
+        mark = before[before.rindex("<use ") :]
+        styles[number] = re.sub(r' [xy]="[^"]*"', "", mark[: mark.index("/>")])
+    assert len(set(styles.values())) == len(many)

@@ -1,12 +1,12 @@
-"""The learning curves as a picture for documents: validation against steps (the paper's third figure) and minutes.
+"""The learning curves as pictures for documents: validation against steps (the paper's third figure) and minutes.
 
 Steps and minutes include those of the run that a row started from, as far as that is known.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from bangbang.reporting.history import Before
 from bangbang.reporting.results import Results, Row
-from bangbang.tasks import title
+from bangbang.tasks import shown, title
 
 # distinct for the colour-blind (Okabe and Ito), and by marker where there is no colour
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -35,19 +35,53 @@ def curves(results: Results) -> str:
     known = [name for name in results.scores if all(name in run_scores(row) for row in results.rows)]
     scores = sorted(known, key=lambda name: name != results.main)[:2]
     panels = [*map(Panel, scores), *(Panel(results.main, True, test) for test in (False, True))]
-    text = io.StringIO()
-    # no date and no random names: the same results give the same file. A label's $ is a $
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": results.title, "text.parse_math": False}):
-        figure = Figure(figsize=(10.4, 3.8 * -(-len(panels) // 2)), layout="constrained")
+
+    def fill(figure: Figure) -> None:
         for place, panel in enumerate(panels, 1):
             draw(figure.add_subplot(-(-len(panels) // 2), 2, place), results.rows, panel)
+
+    return drawn(results.title, (10.4, 3.8 * -(-len(panels) // 2)), fill)
+
+
+def minutes(results: Results) -> str:
+    """An SVG of one panel, small enough for a README: all rows' validation by minutes, best test score first."""
+    main, sign = results.main, results.sign
+
+    def fill(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        draw(axes, results.rows, Panel(main, by_time=True))
+        ends = [values[-1] for row in results.rows if (values := mean_curve(row, main)[1])]
+        if ends and sign > 0:
+            axes.set_ylim(bottom=max(ends) / 2)  # all begin with nothing; what counts is where they end
+        lines, labels = axes.get_legend_handles_labels()
+        scores = [row.with_dup.scores[main] for row in results.rows]
+        order = sorted(range(len(scores)), key=lambda row: -sign * scores[row].value)
+        told = [
+            f"{shown(main, scores[row].value)} ±{shown(main, scores[row].standard_error)}  {labels[row]}"
+            for row in order
+        ]
+        axes.legend([lines[row] for row in order], told, title=f"test {title(main)}, greedy", **BESIDE)
+
+    return drawn(results.title, (8.8, 3.8), fill)
+
+
+BESIDE: dict[str, Any] = {"frameon": False, "fontsize": "small", "loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+
+
+def drawn(salt: str, size: tuple[float, float], fill: Callable[[Figure], None]) -> str:
+    text = io.StringIO()
+    # no date and no random names: the same results give the same file. A label's $ is a $
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt, "text.parse_math": False}):
+        figure = Figure(figsize=size, layout="constrained")
+        fill(figure)
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
 
 
 def draw(axes: Axes, rows: Sequence[Row], panel: Panel) -> None:
     for number, row in enumerate(rows):
-        marker, colour = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
+        # after all colours were used once, they come again with other markers
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
         if panel.is_test:
             score = row.with_dup.scores[panel.score]
             bar = axes.errorbar(

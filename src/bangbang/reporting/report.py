@@ -1,4 +1,4 @@
-"""A report on runs: evaluate what is not yet evaluated, compare, write results.json, curves.svg and report.html."""
+"""A report on runs: evaluate what is not yet evaluated, compare, write results.json, two pictures and report.html."""
 
 import platform
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from bangbang.contracts import Task
 from bangbang.errors import InputError
 from bangbang.files import make_folder, write_whole
 from bangbang.metrics.metric import lower_is_better
-from bangbang.reporting.curves import curves
+from bangbang.reporting.curves import curves, minutes
 from bangbang.reporting.evaluation import (
     Evaluation,
     LabelledRun,
@@ -30,7 +30,7 @@ from bangbang.reporting.verdict import verdict
 from bangbang.tasks import RESAMPLING, signature
 from bangbang.training import Run
 
-RESULTS, CURVES, PAGE = "results.json", "curves.svg", "report.html"
+RESULTS, CURVES, MINUTES, PAGE = "results.json", "curves.svg", "minutes.svg", "report.html"
 SAMPLES = 20  # examples whose outputs stand side by side
 
 
@@ -45,7 +45,7 @@ def report(
     jobs: int = 1,
     progress: Callable[[int], None] = lambda lines: None,
 ) -> Results:
-    """Evaluate what is not yet evaluated, compare, and write OUT/results.json, OUT/curves.svg and OUT/report.html.
+    """Evaluate what is not yet evaluated, compare, and write results.json, curves.svg, minutes.svg and report.html.
 
     `commands` are those that made it, for the page; rows are compared with those labelled as `baseline` says. Without
     `decoders`, runs decode greedily, and in their own way where that is another; `jobs` of them side by side.
@@ -57,7 +57,8 @@ def report(
     results = results_of(groups, task, title, commands, baseline)
     told = verdict(results)
     results = replace(results, answer=[told.headline, *told.sentences])
-    content = {RESULTS: results.json(), CURVES: curves(results), PAGE: page(results, groups, report_metric(task))}
+    content = {RESULTS: results.json(), CURVES: curves(results), MINUTES: minutes(results)}
+    content[PAGE] = page(results, groups, report_metric(task))
     try:
         make_folder(out)
         for name, text in content.items():
