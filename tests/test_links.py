@@ -217,7 +217,7 @@ def test_no_place_in_a_report_is_followed(tiny_run: Path, work: Path, outside: P
         return main(["report", "run", "--out", "report"])
 
     places = made_by(work / "report", make)
-    assert len(places) == 3
+    assert len(places) == 4
     check_each(work / "report", places, outside, make)
     before = content(outside)
     Path("run/test.json").unlink()
