@@ -43,11 +43,12 @@ def near_value(value: object, kind: type) -> str:
 
 
 def near_config(path: Path) -> str:
-    """The same of a config file: with its ending, in the folder that was named, or in `configs`."""
+    """The same of a config file: with its ending, in the folder that was named, in `configs`, or that of a run."""
     if len(path.name) > LONGEST:
         return ""
     places = [path.parent / f"{path.name}.toml", *beside(path), *CONFIGS.glob("*.toml")]
     exact = [place for place in places if place.is_file() and place.stem == path.stem]
+    exact += [place for place in [path / "config.toml"] if place.is_file()]
     if exact:
         return f"; did you mean {str(exact[0])!r}?"
     return near(str(path), (str(place) for place in places if place.suffix == ".toml" and place.is_file()))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from bangbang.cli.numbers import seed, whole
 from bangbang.cli.streams import print_json
 from bangbang.errors import InputError
+from bangbang.files import check_place
 
 if TYPE_CHECKING:
     from bangbang.explanation import Subject, Targets
@@ -79,6 +80,9 @@ def check(arguments: argparse.Namespace) -> None:
         raise InputError("--plot draws what --targets shows; add --targets")
     if arguments.plot is not None and arguments.plot.suffix not in PICTURES:
         raise InputError(f"--plot {arguments.plot}: the name must end in {', '.join(PICTURES)}")
+    for place in (arguments.plot, arguments.html):
+        if place is not None:
+            check_place(place)
 
 
 def explain_trace(subject: "Subject", arguments: argparse.Namespace) -> tuple[dict[str, Any], Any]:

@@ -40,6 +40,17 @@ if TYPE_CHECKING:
     from bangbang.training import Run
 
 LINES_AT_ONCE = 1024
+# how each method is asked for, and the options that only some of them heed
+WAYS = {"beam": "--beam K", "sample": "--method sample", "mbr": "--mbr N"}
+HEEDED_BY = {
+    "beam_size": ("beam", "mbr"),
+    "length_penalty": ("beam", "mbr"),
+    "mbr_samples": ("mbr",),
+    "utility": ("mbr",),
+    "temperature": ("sample", "mbr"),
+    "top_k": ("sample", "mbr"),
+    "top_p": ("sample", "mbr"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,10 +111,15 @@ def decoding_config(config: "DecodingSettings", arguments: argparse.Namespace) -
     if "method" not in given and ("mbr_samples" in given or "beam_size" in given):
         given["method"] = "mbr" if "mbr_samples" in given else "beam"
     method = given.pop("method", config.method)
+    every_method = getattr(arguments, "side_by_side", False)
+    for name in given:
+        heeding = HEEDED_BY.get(name, (method,))
+        if method not in heeding and not every_method:
+            option = {"beam_size": "beam", "mbr_samples": "mbr"}.get(name, name.replace("_", "-"))
+            ways = " or ".join(WAYS[each] for each in heeding)
+            raise InputError(f"--{option} changes nothing where the method is {method}; ask for {ways}")
     if method == "mbr" and "beam_size" in given:
         given["mbr_beam"] = given.pop("beam_size")
-    if method != "mbr" and "utility" in given and not getattr(arguments, "side_by_side", False):
-        raise InputError("--utility is what minimum Bayes risk goes by; add --mbr N, such as --mbr 32")
     return replace(by_method(config, method), **given)
 
 
@@ -134,6 +150,8 @@ def run(arguments: argparse.Namespace) -> int:
         from bangbang.cli import pictures
 
         return pictures.run(arguments)
+    if not arguments.ensemble:
+        check_runs(arguments.runs)
     if arguments.html or arguments.encoder or (len(arguments.runs) > 1 and not arguments.ensemble):
         raise InputError(
             "--html, --encoder and several runs are for images: add --image FILE; several runs as one: add --ensemble"
@@ -155,6 +173,16 @@ def run(arguments: argparse.Namespace) -> int:
             write(number, hypotheses, texts, arguments)
         sys.stdout.flush()
     return 0
+
+
+def check_runs(runs: Sequence[Path]) -> None:
+    """What stands after a run and is none is often what should be read."""
+    from bangbang.errors import InputError
+
+    for path in runs[1:]:
+        if not path.is_dir():
+            way = f"generate {runs[0]} < {path}" if path.is_file() else f"generate {runs[0]} < FILE"
+            raise InputError(f"{str(path)[:80]!r} is no run; texts are read from standard input: bangbang {way}")
 
 
 def texts_of(run: "Run", written: bool) -> Callable[["Hypothesis"], str]:

@@ -32,6 +32,7 @@ from bangbang.tasks import task_of
 from bangbang.training import checkpoint, retention
 from bangbang.training.checkpoint import CheckpointState
 
+NO_CHECKPOINT = "no checkpoint yet; train it with `bangbang train --resume --out"
 DIGITS = 15  # of the longest step's name
 FOLDERS = ("checkpoints", "samples", "tensorboard", "model")
 
@@ -80,6 +81,8 @@ class Run:
         if not (folder / "config.toml").is_file():
             raise InputError(f"{folder}: not a run{no_run(folder)}")
         config = configs.read(folder / "config.toml", old=True)
+        if not (folder / "vocabulary.json").exists() and not retention.listed(folder / "checkpoints"):
+            raise InputError(f"{folder}: {NO_CHECKPOINT} {folder}`")
         vocabulary = load_vocabulary(folder / "vocabulary.json")
         own = config.source_vocabulary is not None
         sources = load_vocabulary(folder / "source_vocabulary.json") if own else None
@@ -213,9 +216,7 @@ class Run:
     def choose(self, which: str) -> tuple[Path, CheckpointState]:
         newest = retention.newest_whole(self.checkpoints)
         if newest is None:
-            raise InputError(
-                f"{self.folder}: no checkpoint yet; train it with `bangbang train --resume --out {self.folder}`"
-            )
+            raise InputError(f"{self.folder}: {NO_CHECKPOINT} {self.folder}`")
         progress = newest.state.progress
         named = {"last": progress.step, "best": progress.best_step if progress.has_best else progress.step}
         step = named.get(which, int(which) if which.isdecimal() and len(which) <= DIGITS else -1)
