@@ -33,6 +33,7 @@ from bangbang.cli.numbers import seed, whole
 from bangbang.cli.runs import add_run_arguments, open_runs
 from bangbang.cli.streams import print_json, print_line, standard_input, write_utf8
 from bangbang.decoding.settings import by_method
+from bangbang.errors import InputError
 
 if TYPE_CHECKING:
     from bangbang.decoding import Hypothesis
@@ -104,8 +105,6 @@ def decoding_config(config: "DecodingSettings", arguments: argparse.Namespace) -
     """The run's decoding settings, changed by the options given."""
     from dataclasses import fields, replace
 
-    from bangbang.errors import InputError
-
     names = [field.name for field in fields(config)]
     given = {name: getattr(arguments, name) for name in names if getattr(arguments, name, None) is not None}
     if "method" not in given and ("mbr_samples" in given or "beam_size" in given):
@@ -141,10 +140,6 @@ def read_lines(stream: BinaryIO) -> Iterator[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from bangbang.decoding import decoding_device, generate
-    from bangbang.errors import InputError
-    from bangbang.training.utilities import run_utility
-
     write_utf8()
     if arguments.image:
         from bangbang.cli import pictures
@@ -157,6 +152,9 @@ def run(arguments: argparse.Namespace) -> int:
             "--html, --encoder and several runs are for images: add --image FILE; several runs as one: add --ensemble"
         )
     stream = standard_input()  # before anything is loaded
+    from bangbang.decoding import decoding_device, generate
+    from bangbang.training.utilities import run_utility
+
     run_folder = open_runs(arguments)
     if run_folder.task.reads != "tokens":
         raise InputError(f"{run_folder.folder}: reads images, not text: add --image FILE")
@@ -177,8 +175,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def check_runs(runs: Sequence[Path]) -> None:
     """What stands after a run and is none is often what should be read."""
-    from bangbang.errors import InputError
-
     for path in runs[1:]:
         if not path.is_dir():
             way = f"generate {runs[0]} < {path}" if path.is_file() else f"generate {runs[0]} < FILE"
