@@ -62,6 +62,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         # places that cannot be written, before anything is computed
         ("explain begun --html none/page.html", "none/page.html: cannot be written"),
         ("explain begun --html folder", "folder: is a folder; name a file"),
+        ("explain begun --samples 3", "--samples is for what --targets shows; add --targets"),
+        ("explain begun --weight 3", "--weight is for what --targets shows; add --targets"),
         ("train good.toml --out x --end-with-parent -1", "--end-with-parent: must be at least 1"),
     ],
 )
