@@ -80,9 +80,18 @@ def test_trainings_that_a_document_shows_have_good_configs(name: str) -> None:
         configs.read(ROOT / path, changes(options))
 
 
+def blocks(text: str) -> list[str]:
+    """The blocks of a page that a shell could read: those without a language, and a shell's.
+
+    All are matched and then chosen from: what ends a block of Python would otherwise begin one.
+    """
+    found = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", text, flags=re.DOTALL | re.MULTILINE)
+    return [block for language, block in found if language in ("", "sh", "bash", "console")]
+
+
 def commands(text: str) -> Iterator[str]:
     """The calls of bangbang in blocks of code, without prompts and comments; what stands for something is left out."""
-    for block in re.findall(r"^ *```(?:sh|bash|console)?\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE):
+    for block in blocks(text):
         for line in re.sub(r"\s*\\\n\s*", " ", block).splitlines():
             if found := re.match(r"(?:\$ |time |[\w/.-]+bin/)?bangbang (\S.*)", line.strip()):
                 call = re.split(r"\s+#|\s[|<>]|\s{3,}", found[1])[0]

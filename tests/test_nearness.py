@@ -39,6 +39,13 @@ def test_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("configs/ours.toml").touch()
     assert near_config(Path("mine")) == near_config(Path("mien.toml")) == "; did you mean 'mine.toml'?"
     assert near_config(Path("ours")) == near_config(Path("gone/ours.toml")) == "; did you mean 'configs/ours.toml'?"
+    Path("mine.jsonl").touch()
+    Path("begun").mkdir()
+    Path("begun/config.toml").touch()
+    assert near_config(Path("mine")) == "; did you mean 'mine.toml'?"
+    assert near_config(Path("begun")) == "; did you mean 'begun/config.toml'?"
+    Path("mine.toml").unlink()
+    assert near_config(Path("mine")) == ""
     assert near_config(Path("x" * 255)) == near_config(Path("nothing/alike")) == ""
 
 
@@ -49,4 +56,6 @@ def test_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run.mkdir(parents=True)
     (run / "config.toml").touch()
     assert near_run(Path("runs/first")) == near_run(run.with_name("mle-sed1")) == f"; did you mean {str(run)!r}?"
+    (run / "checkpoints").mkdir()
+    assert near_run(run / "checkpoints") == f"; did you mean {str(run)!r}?"
     assert near_run(Path("elsewhere/mle")) == ""

@@ -16,7 +16,12 @@ import bangbang
 from tests.conftest import TINY_CONFIG, write_corpus
 
 ROOT = Path(__file__).parents[1]
-TREE = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "src")
+# of the repository, what the source archive is made of
+FOLDERS = (".ci", "benchmarks", "configs", "docs", "examples", "src", "tests")
+FILES = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md")
+FILES += ("SECURITY.md", "constraints.txt", "pyproject.toml", ".gitignore", ".pre-commit-config.yaml")
+BY_SETUPTOOLS = ("src/bangbang.egg-info/", "build/")
+JUNK = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", ".*_cache", ".hypothesis")  # never in a clean clone
 BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
 
 
@@ -33,15 +38,20 @@ def built(kind: str, tree: Path, out: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository as a clean clone has it: setuptools writes into it."""
+    tree = tmp_path_factory.mktemp("clone")
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, tree / name, ignore=JUNK)
+    for name in FILES:
+        shutil.copy(ROOT / name, tree / name)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def archives(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The source archive, and the wheel that is made of it."""
     folder = tmp_path_factory.mktemp("release")
-    tree = folder / "tree"
-    tree.mkdir()
-    for name in TREE:
-        made = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        made(ROOT / name, tree / name)  # setuptools writes into the tree
-    shutil.rmtree(tree / "src" / "bangbang.egg-info", ignore_errors=True)
     source = built("build_sdist", tree, folder)
     with tarfile.open(source) as archive:
         archive.extractall(folder / "unpacked", filter="data")
@@ -73,6 +83,25 @@ def test_both_have_all_that_the_package_reads(archives: tuple[Path, Path]) -> No
         inside = {name.partition("/")[2] for name in source.getnames()}
     assert {f"src/{name}" for name in wanted} <= inside
     assert {"pyproject.toml", "README.md", "LICENSE"} <= inside
+
+
+def test_the_source_archive_is_the_repository(tree: Path, archives: tuple[Path, Path]) -> None:
+    """Tests, configs and documents come along; beside them only what setuptools itself adds."""
+    here = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
+    cloned = {name for name in here if not name.startswith(BY_SETUPTOOLS)}
+    with tarfile.open(archives[0]) as source:
+        inside = {member.name.partition("/")[2] for member in source.getmembers() if member.isfile()}
+    assert not cloned - inside
+    assert {name for name in inside - cloned if not name.startswith(BY_SETUPTOOLS)} == {"PKG-INFO", "setup.cfg"}
+
+
+def test_a_wheel_of_the_source_archive_is_one_of_the_repository(
+    tree: Path, archives: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(archives[1]) as one, zipfile.ZipFile(built("build_wheel", tree, tmp_path)) as other:
+        assert {each.filename: each.CRC for each in one.infolist()} == {
+            each.filename: each.CRC for each in other.infolist()
+        }
 
 
 def test_the_version_is_the_same_everywhere(archives: tuple[Path, Path]) -> None:

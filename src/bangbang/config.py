@@ -196,10 +196,12 @@ def read_table(path: Path) -> dict[str, Any]:
         return tomllib.loads(read_plain(path, CONFIG_BYTES).decode("utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such config file{near_config(path)}") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder, not a config file{near_config(path)}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: not a config, which is TOML in UTF-8: {error}") from None
 
 
 def without_others(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -285,8 +287,7 @@ def override(config: Config, settings: Sequence[str]) -> Config:
         elif keys[0] == "stages" and equals and len(keys) in (3, 4):
             change_stage(tables.get("stages", []), keys[1:], value_of(text), setting)
         elif not equals or len(keys) != 2:
-            such_as = next(places_of(keys[-1]), "training.max_steps") + f"={text or 500}"
-            raise InputError(f"--set {setting}: expected table.key=value, such as {such_as}")
+            raise InputError(f"--set {setting}: expected table.key=value, such as {such_as(keys, text)}")
         else:
             changes.setdefault(keys[0], {})[keys[1]] = value_of(text)
     if "kind" in changes.get("model", {}) and "task" not in changes and config.task == default_task(config.model):
@@ -295,6 +296,15 @@ def override(config: Config, settings: Sequence[str]) -> Config:
         before = getattr(config, name, None) if name in bases() else None
         tables[name] = merged(before, change, "--set") if before is not None else change
     return build(tables, "--set")
+
+
+def such_as(keys: Sequence[str], text: str) -> str:
+    """A setting that may have been meant by one that names no `table.key`, or has no value."""
+    of_kind = keys[0] in kind_tables() and len(keys) == 1 and text  # objective=mle
+    if of_kind:
+        return f"{keys[0]}.{'corpus' if keys[0] == CorpusSettings.table else 'kind'}={text}"
+    place = next(places_of(keys[-1]), "")
+    return f"{place}={text or 500}" if place else "training.max_steps=500"
 
 
 def places_of(key: str) -> Iterator[str]:

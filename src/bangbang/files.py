@@ -69,6 +69,13 @@ def check_place(path: Path) -> None:
         raise InputError(f"{path}: cannot be written; {path.parent} is not a folder, or is read-only")
 
 
+def check_folder(folder: Path) -> None:
+    """The same of a folder that is to be made, or filled."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise InputError(f"{folder}: cannot be written; {there} is not a folder, or is read-only")
+
+
 def new_file(path: Path) -> IO[bytes]:
     """A new file to write to; what had that name is gone. Unlike `whole_file`, it is seen as it grows."""
     with naming(path), reached(path.parent) as folder:

@@ -43,21 +43,24 @@ def near_value(value: object, kind: type) -> str:
 
 
 def near_config(path: Path) -> str:
-    """The same of a config file: with its ending, in the folder that was named, or in `configs`."""
+    """The same of a config file: with its ending, in the folder that was named, in `configs`, or that of a run."""
     if len(path.name) > LONGEST:
         return ""
     places = [path.parent / f"{path.name}.toml", *beside(path), *CONFIGS.glob("*.toml")]
-    exact = [place for place in places if place.is_file() and place.stem == path.stem]
+    exact = [place for place in places if place.is_file() and (place.stem, place.suffix) == (path.stem, ".toml")]
+    exact += [place for place in [path / "config.toml"] if place.is_file()]
     if exact:
         return f"; did you mean {str(exact[0])!r}?"
     return near(str(path), (str(place) for place in places if place.suffix == ".toml" and place.is_file()))
 
 
 def near_run(folder: Path) -> str:
-    """The same of a run's folder: one below it, or one with a name like it."""
+    """The same of a run's folder: one below it, the one that it is in, or one with a name like it."""
     below = sorted(folder.glob("*/config.toml")) or sorted(folder.glob("runs/*/config.toml"))
     if below:
         return f"; did you mean {str(below[0].parent)!r}?"
+    if folder.exists() and (folder.parent / "config.toml").is_file():  # a run's checkpoints, say
+        return f"; did you mean {str(folder.parent)!r}?"
     return near(str(folder), (str(place) for place in beside(folder) if (place / "config.toml").is_file()))
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bangbang import config, consent
+from bangbang.cli.changes import add_changes
 from bangbang.cli.numbers import whole
 from bangbang.cli.streams import print_json
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", metavar="CORPUS", help="built-in corpus, folder, file, datasets name, or config file")
     parser.add_argument("--path", help="for the built-in corpora: read this file or folder instead of the machine's")
-    parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change an option")
+    add_changes(parser, "change an option")
     parser.add_argument("--out", metavar="FOLDER", help="keep the prepared corpus in this folder (data.cache)")
     parser.add_argument("--show", type=whole(), default=0, metavar="N", help="print N training pairs")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")

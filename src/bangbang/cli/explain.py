@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING, Any
 from bangbang.cli.numbers import seed, whole
 from bangbang.cli.streams import print_json
 from bangbang.errors import InputError
+from bangbang.files import check_place
 
 if TYPE_CHECKING:
     from bangbang.explanation import Subject, Targets
 
 PICTURES = (".png", ".svg", ".pdf")
+SAMPLES = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--p-drop", type=float, metavar="P", help="how likely a token is left to the model")
     parser.add_argument("--seed", type=seed, default=1, help="another seed draws other targets (default 1)")
     parser.add_argument("--targets", action="store_true", help="compare the targets of all methods")
-    parser.add_argument("--samples", type=whole(1), default=100, metavar="N", help="with --targets: of each (100)")
+    parser.add_argument("--samples", type=whole(1), metavar="N", help=f"with --targets: of each ({SAMPLES})")
     parser.add_argument("--weight", type=float, metavar="W", help="with --targets: SPG's finite W (default 30)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="with --targets: write the plot, .png, .svg or .pdf")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained page")
@@ -75,10 +77,14 @@ def check(arguments: argparse.Namespace) -> None:
         raise InputError('SOURCE and --reference belong together: explain RUN "source text" --reference "its headline"')
     if arguments.source is not None and arguments.example is not None:
         raise InputError("--example is for when no SOURCE is given")
-    if arguments.plot is not None and not arguments.targets:
-        raise InputError("--plot draws what --targets shows; add --targets")
+    for name in ("plot", "samples", "weight"):
+        if getattr(arguments, name) is not None and not arguments.targets:
+            raise InputError(f"--{name} is for what --targets shows; add --targets")
     if arguments.plot is not None and arguments.plot.suffix not in PICTURES:
         raise InputError(f"--plot {arguments.plot}: the name must end in {', '.join(PICTURES)}")
+    for place in (arguments.plot, arguments.html):
+        if place is not None:
+            check_place(place)
 
 
 def explain_trace(subject: "Subject", arguments: argparse.Namespace) -> tuple[dict[str, Any], Any]:
@@ -119,7 +125,7 @@ def draw_with_progress(subject: "Subject", arguments: argparse.Namespace) -> lis
     from bangbang.terminal import Console
 
     methods = Methods.of(subject.leg.objective, subject.step, arguments.p_drop, arguments.weight)
-    drawing = draw_targets(subject, methods, arguments.samples, arguments.seed)
+    drawing = draw_targets(subject, methods, arguments.samples or SAMPLES, arguments.seed)
     return list(
         track(
             drawing,

@@ -33,6 +33,7 @@ from bangbang.cli.numbers import seed, whole
 from bangbang.cli.runs import add_run_arguments, open_runs
 from bangbang.cli.streams import print_json, print_line, standard_input, write_utf8
 from bangbang.decoding.settings import by_method
+from bangbang.errors import InputError
 
 if TYPE_CHECKING:
     from bangbang.decoding import Hypothesis
@@ -40,6 +41,17 @@ if TYPE_CHECKING:
     from bangbang.training import Run
 
 LINES_AT_ONCE = 1024
+# how each method is asked for, and the options that only some of them heed
+WAYS = {"beam": "--beam K", "sample": "--method sample", "mbr": "--mbr N"}
+HEEDED_BY = {
+    "beam_size": ("beam", "mbr"),
+    "length_penalty": ("beam", "mbr"),
+    "mbr_samples": ("mbr",),
+    "utility": ("mbr",),
+    "temperature": ("sample", "mbr"),
+    "top_k": ("sample", "mbr"),
+    "top_p": ("sample", "mbr"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,17 +105,20 @@ def decoding_config(config: "DecodingSettings", arguments: argparse.Namespace) -
     """The run's decoding settings, changed by the options given."""
     from dataclasses import fields, replace
 
-    from bangbang.errors import InputError
-
     names = [field.name for field in fields(config)]
     given = {name: getattr(arguments, name) for name in names if getattr(arguments, name, None) is not None}
     if "method" not in given and ("mbr_samples" in given or "beam_size" in given):
         given["method"] = "mbr" if "mbr_samples" in given else "beam"
     method = given.pop("method", config.method)
+    every_method = getattr(arguments, "side_by_side", False)
+    for name in given:
+        heeding = HEEDED_BY.get(name, (method,))
+        if method not in heeding and not every_method:
+            option = {"beam_size": "beam", "mbr_samples": "mbr"}.get(name, name.replace("_", "-"))
+            ways = " or ".join(WAYS[each] for each in heeding)
+            raise InputError(f"--{option} changes nothing where the method is {method}; ask for {ways}")
     if method == "mbr" and "beam_size" in given:
         given["mbr_beam"] = given.pop("beam_size")
-    if method != "mbr" and "utility" in given and not getattr(arguments, "side_by_side", False):
-        raise InputError("--utility is what minimum Bayes risk goes by; add --mbr N, such as --mbr 32")
     return replace(by_method(config, method), **given)
 
 
@@ -125,20 +140,21 @@ def read_lines(stream: BinaryIO) -> Iterator[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from bangbang.decoding import decoding_device, generate
-    from bangbang.errors import InputError
-    from bangbang.training.utilities import run_utility
-
     write_utf8()
     if arguments.image:
         from bangbang.cli import pictures
 
         return pictures.run(arguments)
+    if not arguments.ensemble:
+        check_runs(arguments.runs)
     if arguments.html or arguments.encoder or (len(arguments.runs) > 1 and not arguments.ensemble):
         raise InputError(
             "--html, --encoder and several runs are for images: add --image FILE; several runs as one: add --ensemble"
         )
     stream = standard_input()  # before anything is loaded
+    from bangbang.decoding import decoding_device, generate
+    from bangbang.training.utilities import run_utility
+
     run_folder = open_runs(arguments)
     if run_folder.task.reads != "tokens":
         raise InputError(f"{run_folder.folder}: reads images, not text: add --image FILE")
@@ -155,6 +171,14 @@ def run(arguments: argparse.Namespace) -> int:
             write(number, hypotheses, texts, arguments)
         sys.stdout.flush()
     return 0
+
+
+def check_runs(runs: Sequence[Path]) -> None:
+    """What stands after a run and is none is often what should be read."""
+    for path in runs[1:]:
+        if not path.is_dir():
+            way = f"generate {runs[0]} < {path}" if path.is_file() else f"generate {runs[0]} < FILE"
+            raise InputError(f"{str(path)[:80]!r} is no run; texts are read from standard input: bangbang {way}")
 
 
 def texts_of(run: "Run", written: bool) -> Callable[["Hypothesis"], str]:

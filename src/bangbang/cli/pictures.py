@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
             columns = [(title, [one.texts for one in column]) for title, column in zip(titles, said, strict=True)]
             write_output(arguments.html, page(pictures, columns))
             print(f"{arguments.html}: {len(pictures)} pictures, {len(runs)} runs", file=sys.stderr)
-        else:
+        if arguments.json or not arguments.html:
             write(pictures, runs, said, arguments)
     if unreadable:
         raise InputError(f"{len(unreadable)} of {len(pictures) + len(unreadable)} images left out: {unreadable[0]}")
@@ -159,7 +159,8 @@ def read_pictures(files: Sequence[Path], encoders: "dict[str, Encoder]") -> tupl
             image = read_image(path)
         except UnreadableImageError as error:
             unreadable.append(str(error))
-            print(f"bangbang: left out: {error}", file=sys.stderr)
+            if len(unreadable) > 1:  # the first is named by the error at the end
+                print(f"bangbang: left out: {error}", file=sys.stderr)
             continue
         # in half precision, as `bangbang features` keeps them
         rows = {name: encoder.encode([image])[0].half().float() for name, encoder in encoders.items()}

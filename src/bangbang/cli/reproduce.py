@@ -25,6 +25,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bangbang.cli.changes import add_changes
 from bangbang.cli.numbers import seed, whole
 from bangbang.cli.report import add_decoders, report_with_progress, show_report
 from bangbang.cli.streams import print_json
@@ -53,9 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--methods", nargs="+", default=[], metavar="NAME", help="paper (default), field, all, or rows by name"
     )
     add_decoders(parser)
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting of all runs"
-    )
+    add_changes(parser, "change a setting of all runs")
     parser.add_argument("--tune", action="store_true", help="choose each run's decoder by validation, before testing")
     parser.add_argument("--brief", action="store_true", help="print one short table and ten outputs instead of all")
     parser.add_argument("--dry-run", action="store_true", help="print the plan, train nothing")

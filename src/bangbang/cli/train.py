@@ -19,20 +19,20 @@ import os
 import shlex
 from pathlib import Path
 
+from bangbang.cli.changes import add_changes
+from bangbang.cli.numbers import whole
 from bangbang.cli.streams import print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", type=Path, help="a TOML file; with --resume, the run's own if left out")
     parser.add_argument("--out", type=Path, required=True, metavar="RUN", help="the run folder")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting of the config"
-    )
+    add_changes(parser, "change a setting of the config")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint, if there is one")
     parser.add_argument("--init", type=Path, metavar="RUN", help="start from another run's best weights")
     parser.add_argument(
         "--end-with-parent",
-        type=int,
+        type=whole(1),
         metavar="PID",
         help="end, as on SIGTERM, when process PID, which started it, is gone",
     )
@@ -49,6 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.resume:
             raise InputError("a config file is needed, such as configs/headlines-docstrings.toml (or --resume)")
         path = arguments.out / "config.toml"
+        if not path.is_file():
+            from bangbang.training.run import no_run
+
+            raise InputError(f"{arguments.out}: nothing to go on with: not a run{no_run(arguments.out)}")
     start = [f"training.init={json.dumps(str(arguments.init))}"] if arguments.init else []
     config = configs.read(path, [*arguments.set, *start], old=arguments.config is None)
 

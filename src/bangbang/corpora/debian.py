@@ -80,7 +80,7 @@ def parse(path: Path, ledger: Ledger, language: str = "en") -> Iterator[Package]
         elif field in (f"Description-{language}", "Description"):
             synopsis = value.strip()
     if not name:
-        raise InputError(f"{path}:{number_of_line}: {wrong}: no package in it")
+        raise InputError(f"{path}: {wrong}: no package in its {number_of_line} lines")
     yield Package(name, synopsis, paragraphs(body), md5)
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from bangbang import registry
+from bangbang.conversion import ANY_CORPUS
 from bangbang.corpora.pairs import Reader, Section
 from bangbang.corpora.settings import Files
 from bangbang.corpora.tabular import Row, check_fields, pairs
 from bangbang.errors import InputError
-from bangbang.nearness import near
+from bangbang.nearness import beside, near
 from bangbang.plain_files import check_plain
 
 SPLIT_NAMES = {"train": ("train",), "valid": ("validation", "valid", "dev", "val"), "test": ("test",)}
@@ -38,7 +39,7 @@ def named_reader(data: Files) -> Reader:
     """`owner/name`, or `owner/name:config` where the data set has several."""
     name, _, config = data.corpus.partition(":")
     if name.startswith((".", "/", "~")) or Path(name).suffix in FILE_ENDINGS:
-        raise InputError(f"{data.corpus}: no such file or folder")
+        raise InputError(f"{data.corpus}: no such file or folder{near(data.corpus, map(str, beside(Path(name))))}")
     from datasets import load_dataset
 
     try:
@@ -46,9 +47,16 @@ def named_reader(data: Files) -> Reader:
     except Exception as error:  # network, hub, cache and builder errors share no base class
         raise InputError(
             f"{data.corpus}: no built-in corpus, no file or folder, and as a datasets name it cannot be loaded: {error}"
-            f"{near(data.corpus, registry.names('corpora'))}"
+            f"{meant(data.corpus)}"
         ) from None
     return reader(name.replace("/", "-"), loaded, data)
+
+
+def meant(corpus: str) -> str:
+    """What may have been meant: a corpus of ours, or something in the folder that was named."""
+    built_in = [name for name in registry.names("corpora") if name != ANY_CORPUS]
+    there = (str(path) for path in beside(Path(corpus)))
+    return near(corpus, [*built_in, *there]) or f"; those built in are {', '.join(built_in)}"
 
 
 def reader(name: str, loaded: Any, data: Files) -> Reader:

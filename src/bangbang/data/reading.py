@@ -63,7 +63,7 @@ def read(reader: Reader, data: CorpusSettings, folder: Path, shown: ProgressBars
                 for pair in section(ledger):
                     if kept := usable(pair, ledger):
                         raw.add(sides.of(kept.family) if name == "train" else name, kept)
-        raw.close(reader, sides.carved, ledger)
+        raw.close(reader, getattr(data, "path", "") or data.corpus, sides.carved, ledger)
         facts = {
             "rows": {name: file.rows for name, file in raw.files.items()},
             "carved": sides.carved,
@@ -113,18 +113,21 @@ class Collection:
         self.files[split].add(pair.source, pair.targets)
         self._hashes[split].append(stable_hash(pair.source))
 
-    def close(self, reader: Reader, carved: list[str], ledger: Ledger) -> None:
-        """Finish the files and put them in order; a split that should be there and has no pair is an error."""
+    def close(self, reader: Reader, place: str, carved: list[str], ledger: Ledger) -> None:
+        """Finish the files and put them in order; a split that should be there and has no pair is an error.
+
+        `place` is what was read, as people named it.
+        """
         for file in self.files.values():
             file.close()
         rows = sum(file.rows for name, file in self.files.items() if name in ("train", *carved))
         dropped = "".join(f"; dropped {count} for: {reason}" for reason, count in ledger.drops.most_common(3))
         for name in SPLITS:
             if name not in self.files and name in reader.splits:
-                raise InputError(f"{reader.name}: no usable pair in {name}{dropped}")
+                raise InputError(f"{place}: no usable pair in {name}{dropped or ', as nothing is in it'}")
             if name not in self.files and name in carved:
                 raise InputError(
-                    f"{reader.name}: {rows} pairs are too few to carve a {name} split from; raise data.{name}_share, "
+                    f"{place}: {rows} pairs are too few to carve a {name} split from; raise data.{name}_share, "
                     f"or give the corpus a {name} file"
                 )
         self.files = {name: self.files[name] for name in SPLITS if name in self.files}

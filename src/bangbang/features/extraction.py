@@ -16,7 +16,7 @@ from bangbang.errors import InputError
 from bangbang.features.encoders import Encoder
 from bangbang.features.images import ENDINGS, UnreadableImageError, read_image
 from bangbang.features.table import ARRAY, ENCODER, NAMES, FeatureTable
-from bangbang.files import remove, whole_file, whole_folder, write_whole
+from bangbang.files import check_folder, remove, whole_file, whole_folder, write_whole
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -59,6 +59,7 @@ def extract(
     names = image_names(images)
     if not names:
         raise InputError(f"{images}: no image in it; looked for {', '.join(ENDINGS)}")
+    check_folder(folder)
     earlier = earlier_tables(folder, encoder.name)
     known = {name for table in earlier for name in table.names}
     missing = [name for name in names if name not in known]

@@ -10,7 +10,7 @@ import torch
 from bangbang import __version__
 from bangbang.contracts import Task
 from bangbang.errors import InputError
-from bangbang.files import make_folder, write_whole
+from bangbang.files import check_folder, make_folder, write_whole
 from bangbang.metrics.metric import lower_is_better
 from bangbang.reporting.curves import curves, minutes
 from bangbang.reporting.evaluation import (
@@ -50,6 +50,7 @@ def report(
     `commands` are those that made it, for the page; rows are compared with those labelled as `baseline` says. Without
     `decoders`, runs decode greedily, and in their own way where that is another; `jobs` of them side by side.
     """
+    check_folder(out)  # before anything is decoded
     check_comparable(runs)
     decoders = default_decoders(runs) if decoders is None else decoders
     groups = group(evaluate_all(runs, decoders, jobs, progress))

@@ -72,6 +72,8 @@ def train(config: Config, folder: Path, resume: bool = False, consent: Consent =
     ranks = Ranks(accelerator)
     if config.training.mixed_precision == "bf16" and accelerator.device.type == "cpu":
         ranks.together(secure_bfloat16)  # before anything is multiplied
+    # before minutes go into the corpus; torchrun may start this very run again, which `claim` finds out
+    ranks.together(lambda: check_free(folder, resume or launch() != ""), on_main_only=True)
     # where processes share a disk, one makes the corpus and the others wait for it
     corpus = ranks.together(
         lambda: prepare(config.data, config.vocabulary, config.source_vocabulary, ranks.is_main, consent)
@@ -99,10 +101,14 @@ def claim(held: ExitStack, folder: Path, config: Config, corpus: Corpus, resume:
     return run
 
 
+def check_free(folder: Path, resume: bool) -> None:
+    if retention.listed(folder / "checkpoints") and not resume:
+        raise InputError(f"{folder}: holds a run already; add --resume to go on with it, or choose another --out")
+
+
 def open_or_create(folder: Path, config: Config, corpus: Corpus, resume: bool) -> Run:
+    check_free(folder, resume)
     if retention.listed(folder / "checkpoints"):
-        if not resume:
-            raise InputError(f"{folder}: holds a run already; add --resume to go on with it, or choose another --out")
         run = Run.open(folder)
         check_unchanged(run, config)
         if run.corpus_facts.get("fingerprint") != corpus.fingerprint:

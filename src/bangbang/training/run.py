@@ -80,6 +80,8 @@ class Run:
         if not (folder / "config.toml").is_file():
             raise InputError(f"{folder}: not a run{no_run(folder)}")
         config = configs.read(folder / "config.toml", old=True)
+        if not (folder / "vocabulary.json").exists() and not retention.listed(folder / "checkpoints"):
+            raise untrained(folder)
         vocabulary = load_vocabulary(folder / "vocabulary.json")
         own = config.source_vocabulary is not None
         sources = load_vocabulary(folder / "source_vocabulary.json") if own else None
@@ -213,9 +215,7 @@ class Run:
     def choose(self, which: str) -> tuple[Path, CheckpointState]:
         newest = retention.newest_whole(self.checkpoints)
         if newest is None:
-            raise InputError(
-                f"{self.folder}: no checkpoint yet; train it with `bangbang train --resume --out {self.folder}`"
-            )
+            raise untrained(self.folder)
         progress = newest.state.progress
         named = {"last": progress.step, "best": progress.best_step if progress.has_best else progress.step}
         step = named.get(which, int(which) if which.isdecimal() and len(which) <= DIGITS else -1)
@@ -241,6 +241,10 @@ class Run:
         model = self.build_model()
         checkpoint.load_model(found, model)
         return model.to(device).eval()
+
+
+def untrained(folder: Path) -> InputError:
+    return InputError(f"{folder}: no checkpoint yet; train it with `bangbang train --resume --out {folder}`")
 
 
 def no_run(folder: Path) -> str:
