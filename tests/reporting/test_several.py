@@ -1,9 +1,15 @@
 """Runs evaluated side by side: what one process after the other would find, and every line is heard of once."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bangbang.errors import InputError
@@ -51,3 +57,30 @@ def test_an_error_in_a_process_is_the_parents(copies: list[LabelledRun]) -> None
     facts.write_text(json.dumps({**json.loads(facts.read_text()), "fingerprint": "of another corpus"}))
     with pytest.raises(InputError, match="was trained on another corpus"):
         evaluate_all(copies, WAYS, 2, lambda lines: None)
+
+
+PARENT = """
+import os, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from bangbang.reporting.several import begin
+
+if __name__ == "__main__":
+    lines = get_context("spawn").SimpleQueue()
+    with ProcessPoolExecutor(1, get_context("spawn"), begin, (lines, os.getpid())) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        pool.submit(time.sleep, 600)
+"""
+
+
+def test_workers_end_with_the_process_that_they_work_for(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        worker = psutil.Process(int(parent.stdout.readline()))
+        os.kill(parent.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, "the worker goes on"
+        time.sleep(0.1)

@@ -1,5 +1,6 @@
 """Runs evaluated side by side, each by a process of one thread: more threads gain decoding little."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -12,6 +13,7 @@ from typing import ClassVar
 import torch
 
 from bangbang.reporting.evaluation import Evaluation, LabelledRun, evaluate, is_kept
+from bangbang.training.stopping import end_with_parent
 
 Progress = Callable[[int], None]
 Lines = SimpleQueue[int | None]
@@ -36,7 +38,10 @@ def evaluate_all(
     workers = min(jobs, len(waiting))
     if workers < 2 or torch.accelerator.is_available():
         return [evaluate(run, decoders, progress) for run in runs]
-    with heard(progress) as lines, ProcessPoolExecutor(workers, get_context("spawn"), begin, (lines,)) as pool:
+    with (
+        heard(progress) as lines,
+        ProcessPoolExecutor(workers, get_context("spawn"), begin, (lines, os.getpid())) as pool,
+    ):
         for each in [pool.submit(work, run, decoders) for run in waiting]:
             each.result()
     return [evaluate(run, decoders, progress if run not in waiting else lambda lines: None) for run in runs]
@@ -60,9 +65,11 @@ def heard(progress: Progress) -> Iterator[Lines]:
         listener.join()
 
 
-def begin(lines: Lines) -> None:
-    """In a worker, before its first run. Ctrl-C reaches it as well as its parent, which speaks for both."""
+def begin(lines: Lines, parent: int) -> None:
+    """In a worker, before its first run. Ctrl-C reaches it as well as its parent, which speaks for both; if that one is
+    killed, nobody waits for what a worker decodes."""
     Worker.lines = lines
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     torch.set_num_threads(1)
 
