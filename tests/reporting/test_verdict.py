@@ -162,6 +162,17 @@ def test_a_gain_that_a_better_decoder_gives_the_baseline_is_no_victory(
     assert ("over MLE, each by its best decoder" in told.figures[3][1]) and told.figures[3][0] == f"{sign}1.25"
 
 
+def test_by_best_decoders_the_nearest_baseline_counts(reported: Reported) -> None:
+    results = with_best(with_scores(reported[0], {"MLE": 30.0, "RAML": 31.0, "SPG 0.2": 32.5}, 0.001), "", 0, 1)
+    found = {"MLE": Difference(3.0, 0.2, 2, 4, 0.001, 0.001), "RAML": Difference(0.3, 0.2, -1, 1, 0.4, 0.4)}
+    against = {label: {"rouge-l": difference} for label, difference in found.items()}
+    rows = [replace(row, best=Best("beam", against)) if row.label == "SPG 0.2" else row for row in results.rows]
+    told = verdict(replace(results, rows=rows))
+    assert told.headline.startswith("SPG 0.2 leads, not surely")
+    assert told.headline.endswith("+0.30 over RAML where each has its best decoder")
+    assert "RAML has 31.00 by beam 9: +0.30" in " ".join(told.sentences)
+
+
 def test_seeds_steps_and_minutes_are_told(reported: Reported) -> None:
     results = with_scores(replace(reported[0], baselines=["MLE"]), {"MLE": 30.0, "SPG 0.2": 32.5}, 0.001)
     mle, spg = results.rows

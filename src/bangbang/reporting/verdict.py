@@ -52,9 +52,11 @@ class Teller:
         self.over = {label: found[results.main] for label, found in best.with_dup.against.items()}
         """Differences to the baselines, all decoded greedily."""
         self.first = results.baselines[0]
-        several = len(results.decoders) > 1 and self.first in best.best.against
-        self.tuned = best.best.against[self.first][results.main] if several else None
-        """The difference to the first baseline where each is decoded in its best way."""
+        by_best = best.best.against if len(results.decoders) > 1 else {}
+        tuned = {label: found[results.main] for label, found in by_best.items()}
+        self.nearest = min(tuned, key=lambda label: results.gain(tuned[label]), default="")
+        """The baseline that comes nearest where each is decoded in its best way; empty if there is none."""
+        self.tuned = tuned.get(self.nearest)
         others = [row for row in contestants(results) if row.label not in results.baselines and not self.is_equal(row)]
         self.rival = max(others, key=self.merit, default=None) if best.label in results.baselines else None
         """The best row that is no baseline, where a baseline won."""
@@ -98,7 +100,7 @@ class Teller:
         gained = gained.replace(" over", f" {self.score} over", 1)
         every = list(self.over.values())
         if self.tuned is not None:
-            gained += f", {self.signed(self.tuned.value)} over {self.first} where each has its best decoder"
+            gained += f", {self.signed(self.tuned.value)} over {self.nearest} where each has its best decoder"
             every.append(self.tuned)
         if all(self.results.gain(found) > 0 and found.p_randomisation < ALMOST_SURE for found in every):
             return f"{label} wins: {gained}"
@@ -113,6 +115,13 @@ class Teller:
         )
         for label, found in self.over.items():
             yield self.compared(found, f"{self.more} than {label}’s", self.value(self.results.row(label)))
+        if self.tuned is not None:
+            yield (
+                f"By the decoder that validation likes best for each, {self.best_way(self.best)} and "
+                f"{self.best_way(self.results.row(self.nearest))}: {self.signed(self.tuned.value)}, "
+                f"with 95% confidence between {self.signed(self.tuned.low)} and {self.signed(self.tuned.high)} "
+                f"({self.results.p_text(self.tuned)}): {sureness(self.tuned)}."
+            )
         if self.first in self.over:
             yield from self.beside(self.results.row(self.first))
         if self.rival is not None:
@@ -131,14 +140,7 @@ class Teller:
         )
 
     def beside(self, base: Row) -> Iterator[str]:
-        """The best row and the first baseline: in their best ways, seed by seed, by steps and minutes."""
-        if self.tuned is not None:
-            yield (
-                f"By the decoder that validation likes best for each, {self.best_way(self.best)} and "
-                f"{self.best_way(base)}: {self.signed(self.tuned.value)}, with 95% confidence between "
-                f"{self.signed(self.tuned.low)} and {self.signed(self.tuned.high)} "
-                f"({self.results.p_text(self.tuned)}): {sureness(self.tuned)}."
-            )
+        """The best row and the first baseline: seed by seed, by steps and minutes."""
         main = self.results.main
         theirs = {run.seed: run.scores[main] for run in base.runs}
         gains = [run.scores[main] - theirs[run.seed] for run in self.best.runs if run.seed in theirs]
@@ -171,7 +173,7 @@ class Teller:
         for label, found in self.over.items():
             yield self.signed(found.value), f"over {label}, {self.results.p_text(found)}"
         if self.tuned is not None:
-            about = f"over {self.first}, each by its best decoder, {self.results.p_text(self.tuned)}"
+            about = f"over {self.nearest}, each by its best decoder, {self.results.p_text(self.tuned)}"
             yield self.signed(self.tuned.value), about
         yield f"{self.results.examples:,}", "test examples"
         seeds = {seed for row in self.results.rows for seed in row.seeds}
