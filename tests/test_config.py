@@ -65,7 +65,7 @@ def test_the_papers_sizes() -> None:
         ("training.batch_size=0", "at least 1"),
         ("units=3", "table.key=value, such as model.units=3"),
         ("p_drop=0.4", "such as objective.p_drop=0.4"),
-        ("nothing=3", "such as training.max_steps=3"),
+        ("nothing=3", "such as training.max_steps=500"),
         ("model.units", "table.key=value"),
     ],
 )

@@ -59,6 +59,16 @@ def test_an_error_in_a_process_is_the_parents(copies: list[LabelledRun]) -> None
         evaluate_all(copies, WAYS, 2, lambda lines: None)
 
 
+def dies(run: LabelledRun, decoders: tuple[str, ...]) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_one_line(copies: list[LabelledRun], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "work", dies)
+    with pytest.raises(InputError, match="a process that decoded was killed"):
+        evaluate_all(copies, WAYS, 2, lambda lines: None)
+
+
 PARENT = """
 import os, time
 from concurrent.futures import ProcessPoolExecutor

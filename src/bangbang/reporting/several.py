@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
@@ -12,6 +13,7 @@ from typing import ClassVar
 
 import torch
 
+from bangbang.errors import InputError
 from bangbang.reporting.evaluation import Evaluation, LabelledRun, evaluate, is_kept
 from bangbang.training.stopping import end_with_parent
 
@@ -42,8 +44,13 @@ def evaluate_all(
         heard(progress) as lines,
         ProcessPoolExecutor(workers, get_context("spawn"), begin, (lines, os.getpid())) as pool,
     ):
-        for each in [pool.submit(work, run, decoders) for run in waiting]:
-            each.result()
+        try:
+            for each in [pool.submit(work, run, decoders) for run in waiting]:
+                each.result()
+        except BrokenProcessPool:
+            raise InputError(
+                "a process that decoded was killed, as when memory runs out; what is done is kept, and the same goes on"
+            ) from None
     return [evaluate(run, decoders, progress if run not in waiting else lambda lines: None) for run in runs]
 
 
