@@ -27,6 +27,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bangbang.cli.numbers import whole
 from benchmarks.memory import MEGABYTE, SOURCES, resident
 
 if TYPE_CHECKING:
@@ -43,21 +44,21 @@ SHAPE = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--family", choices=("bart", "marian", "t5", "gpt2"), default="bart")
-    parser.add_argument("--vocab", type=int, default=8_000)
-    parser.add_argument("--dim", type=int, default=256)
-    parser.add_argument("--layers", type=int, default=2, help="of the encoder and of the decoder each")
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--source-length", type=int, default=48)
-    parser.add_argument("--max-length", type=int, default=24)
+    parser.add_argument("--vocab", type=whole(16), default=8_000)
+    parser.add_argument("--dim", type=whole(1), default=256)
+    parser.add_argument("--layers", type=whole(1), default=2, help="of the encoder and of the decoder each")
+    parser.add_argument("--batch", type=whole(1), default=32)
+    parser.add_argument("--source-length", type=whole(1), default=48)
+    parser.add_argument("--max-length", type=whole(1), default=24)
     parser.add_argument("--mean-length", type=float, default=14.0, help="of references")
     parser.add_argument("--p-drop", type=float, default=0.2)
     parser.add_argument("--ties", choices=("model", "reference"), default="model", help="of SPG: who breaks them")
-    parser.add_argument("--samples", type=int, default=4, help="J of policy gradients")
+    parser.add_argument("--samples", type=whole(1), default=4, help="J of policy gradients")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--no-memory", action="store_true", help="measure times alone")
-    parser.add_argument("--memory-vocab", type=int, default=128_000)
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--memory-vocab", type=whole(16), default=128_000)
+    parser.add_argument("--repeats", type=whole(1), default=7)
+    parser.add_argument("--seed", type=whole(), default=1)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:

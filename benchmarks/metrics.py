@@ -10,6 +10,7 @@ from collections.abc import Callable
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
+from bangbang.cli.numbers import whole
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ _ENDINGS = ("", "", "", "s", "ed", "ing", "er", "ation", "al", "ly")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pairs", type=int, default=10_000, metavar="N", help="headline pairs to score (10,000)")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds, of which the best counts (3)")
+    parser.add_argument("--pairs", type=whole(1), default=10_000, metavar="N", help="headline pairs to score (10,000)")
+    parser.add_argument("--rounds", type=whole(1), default=3, metavar="N", help="rounds, of which the best counts (3)")
 
 
 def headline_pairs(count: int, seed: int = 0) -> tuple[list[str], list[str]]:
@@ -60,8 +61,6 @@ def headline_pairs(count: int, seed: int = 0) -> tuple[list[str], list[str]]:
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    if arguments.pairs < 1 or arguments.rounds < 1:
-        raise InputError("--pairs and --rounds must be at least 1")
     candidates, texts = headline_pairs(arguments.pairs)
     references = [[text] for text in texts]
 

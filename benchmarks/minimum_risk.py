@@ -18,6 +18,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from bangbang.cli.numbers import whole
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,26 +36,24 @@ SHAPE = ("lines", "samples", "temperature", "vocab", "dim", "source_length", "ma
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lines", type=int, default=1_000)
-    parser.add_argument("--samples", type=int, default=32)
+    parser.add_argument("--lines", type=whole(1), default=1_000)
+    parser.add_argument("--samples", type=whole(1), default=32)
     parser.add_argument("--temperature", type=float, default=1.0)
     parser.add_argument("--utilities", nargs="+", default=["rouge-l", "rouge-n", "bleu", "cider-d"], metavar="NAME")
     parser.add_argument(
         "--run", dest="trained", metavar="RUN", help="a run's model and validation sources in place of random ones"
     )
-    parser.add_argument("--vocab", type=int, default=10_000)
-    parser.add_argument("--dim", type=int, default=256, help="units and features")
-    parser.add_argument("--source-length", type=int, default=30)
-    parser.add_argument("--max-length", type=int, default=15)
+    parser.add_argument("--vocab", type=whole(16), default=10_000)
+    parser.add_argument("--dim", type=whole(1), default=256, help="units and features")
+    parser.add_argument("--source-length", type=whole(1), default=30)
+    parser.add_argument("--max-length", type=whole(1), default=15)
     parser.add_argument("--mean-length", type=float, default=8.0, help="of samples")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=whole(), default=1)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    if arguments.lines < 1 or arguments.samples < 1:
-        raise InputError("--lines and --samples must be at least 1")
     ground = TrainedGround(arguments) if arguments.trained else RandomGround(arguments)
     batches, drawing = timed(ground.draw)
     pools = [pool for batch in batches for pool in batch]

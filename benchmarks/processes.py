@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bangbang.cli.numbers import whole
 from bangbang.errors import InputError
 from benchmarks.paced_run import PacedRun, Rounds, Turn, take_turns, turn_at_once, turn_rate, usable_cores
 
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument("--config", type=Path, default=Path("configs/headlines-debian.toml"))
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting")
     parser.add_argument("--objectives", default="mle,bbspg", help="objective.kind of the runs (mle,bbspg)")
-    parser.add_argument("--rounds", type=int, default=7, help="of turns of all runs (default 7)")
+    parser.add_argument("--rounds", type=whole(1), default=7, help="of turns of all runs (default 7)")
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -49,8 +50,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     from bangbang import consent
     from bangbang.data import prepare
 
-    if arguments.processes < 2 or arguments.rounds < 1:
-        raise InputError("--processes must be at least 2 and --rounds at least 1")
+    if arguments.processes < 2:
+        raise InputError("--processes must be at least 2")
     config = configs.read(arguments.config, arguments.set)
     prepare(config.data, config.vocabulary, consent=consent.for_config(arguments.config, arguments.set))
     result: dict[str, Any] = {"processes": arguments.processes, "torch": torch.__version__}

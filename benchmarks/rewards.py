@@ -14,6 +14,8 @@ import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from bangbang.cli.numbers import whole
+
 if TYPE_CHECKING:
     from rich.table import Table
     from torch import Tensor
@@ -25,11 +27,11 @@ VOCABULARIES = (1_000, 220_000)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--batch-size", type=int, default=200, help="rows (default 200)")
-    parser.add_argument("--length", type=int, default=15, help="reference tokens, </s> included (default 15)")
-    parser.add_argument("--rollouts", type=int, default=40, help="rollouts per median (default 40)")
+    parser.add_argument("--batch-size", type=whole(1), default=200, help="rows (default 200)")
+    parser.add_argument("--length", type=whole(1), default=15, help="reference tokens, </s> included (default 15)")
+    parser.add_argument("--rollouts", type=whole(1), default=40, help="rollouts per median (default 40)")
     parser.add_argument(
-        "--rouge-score-calls", type=int, default=2_000, help="calls of rouge-score timed (default 2000)"
+        "--rouge-score-calls", type=whole(1), default=2_000, help="calls of rouge-score timed (default 2000)"
     )
 
 

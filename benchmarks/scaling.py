@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bangbang.cli.numbers import whole
 from bangbang.errors import InputError
 from benchmarks import processes, step
 
@@ -36,7 +37,7 @@ LONGEST = 2  # a sequence may have so many times the mean length
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_growth_arguments(parser.add_argument_group("growth"))
     several = parser.add_argument_group("processes")
-    several.add_argument("--processes", type=int, default=0, metavar="N", help="measure N processes against one")
+    several.add_argument("--processes", type=whole(), default=0, metavar="N", help="measure N processes against one")
     processes.add_arguments(several)
 
 
@@ -49,16 +50,16 @@ def table(result: dict[str, Any]) -> "RenderableType":
 
 
 def add_growth_arguments(parser: argparse._ArgumentGroup) -> None:
-    parser.add_argument("--batches", type=int, nargs="*", default=[16, 32, 64, 128])
-    parser.add_argument("--lengths", type=int, nargs="*", default=[4, 8, 16])
-    parser.add_argument("--vocabs", type=int, nargs="*", default=[5_000, 10_000, 20_000, 40_000])
-    parser.add_argument("--batch", type=int, default=64, help="where another size changes; likewise:")
-    parser.add_argument("--length", type=int, default=8)
-    parser.add_argument("--vocab", type=int, default=10_000)
-    parser.add_argument("--dim", type=int, default=256)
+    parser.add_argument("--batches", type=whole(1), nargs="*", default=[16, 32, 64, 128])
+    parser.add_argument("--lengths", type=whole(1), nargs="*", default=[4, 8, 16])
+    parser.add_argument("--vocabs", type=whole(16), nargs="*", default=[5_000, 10_000, 20_000, 40_000])
+    parser.add_argument("--batch", type=whole(1), default=64, help="where another size changes; likewise:")
+    parser.add_argument("--length", type=whole(1), default=8)
+    parser.add_argument("--vocab", type=whole(16), default=10_000)
+    parser.add_argument("--dim", type=whole(1), default=256)
     parser.add_argument("--p-drop", type=float, default=0.4)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repeats", type=whole(1), default=5)
+    parser.add_argument("--seed", type=whole(), default=1)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curves (.png, .svg or .pdf)")
 
 

@@ -20,6 +20,7 @@ from http import HTTPStatus
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bangbang.cli.numbers import whole
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ PATIENCE = 120.0  # seconds
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", dest="trained", required=True, metavar="RUN", help="a run that reads texts")
-    parser.add_argument("--requests", type=int, default=200)
-    parser.add_argument("--clients", type=int, default=8, help="that ask at once; a served run lets 16 wait")
+    parser.add_argument("--requests", type=whole(1), default=200)
+    parser.add_argument("--clients", type=whole(1), default=8, help="that ask at once; a served run lets 16 wait")
     parser.add_argument("--methods", nargs="+", default=["greedy"], choices=("greedy", "beam", "mbr"))
 
 
@@ -51,8 +52,6 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
     from bangbang.training import Run
 
-    if arguments.requests < 1 or arguments.clients < 1:
-        raise InputError("--requests and --clients must be at least 1")
     run = Run.open(arguments.trained)
     bodies = questions(run, arguments)
     with served(run) as port:

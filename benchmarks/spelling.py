@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bangbang.cli.numbers import whole
 from bangbang.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ HELP = "targets that come back as they were written"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", metavar="FOLDER", type=Path, help="a prepared corpus, as `bangbang data` makes it")
     parser.add_argument("--split", default="valid", choices=("train", "valid", "test"))
-    parser.add_argument("--differing", type=int, default=5, metavar="N", help="show so many that do not come back (5)")
+    parser.add_argument("--differing", type=whole(), default=5, metavar="N", help="show so many that differ (5)")
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:

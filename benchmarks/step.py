@@ -24,6 +24,8 @@ examples:
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from bangbang.cli.numbers import whole
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -50,12 +52,12 @@ RATIOS = ("ratio_per_step", "ratio_per_sequence", "ratio_per_position")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", choices=("attention_gru", "show_and_tell"), default="attention_gru")
-    parser.add_argument("--vocab", type=int, default=10_000)
-    parser.add_argument("--dim", type=int, default=256, help="units and features")
-    parser.add_argument("--layers", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--source-length", type=int, default=30)
-    parser.add_argument("--max-length", type=int, default=15)
+    parser.add_argument("--vocab", type=whole(16), default=10_000)
+    parser.add_argument("--dim", type=whole(1), default=256, help="units and features")
+    parser.add_argument("--layers", type=whole(1), default=1)
+    parser.add_argument("--batch", type=whole(1), default=64)
+    parser.add_argument("--source-length", type=whole(1), default=30)
+    parser.add_argument("--max-length", type=whole(1), default=15)
     parser.add_argument("--mean-length", type=float, default=8.0, help="of references")
     parser.add_argument(
         "--lengths",
@@ -71,10 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="SPG's samples: open, or with references",
     )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=USUAL)
-    parser.add_argument("--samples", type=int, help="J, targets drawn for each example; each method's own by default")
+    parser.add_argument("--samples", type=whole(1), help="J, targets of each example; each method's own by default")
     parser.add_argument("--no-memory", action="store_true", help="measure times alone")
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repeats", type=whole(1), default=9)
+    parser.add_argument("--seed", type=whole(), default=1)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:

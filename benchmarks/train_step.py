@@ -12,6 +12,7 @@ examples:
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from bangbang.cli.numbers import whole
 from bangbang.models.settings import AttentionGruSettings
 from bangbang.objectives.settings import Mle
 from bangbang.training.settings import OptimizerSettings
@@ -25,14 +26,14 @@ HELP = "a training step against its matrix products alone"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--units", type=int, default=256)
-    parser.add_argument("--layers", type=int, default=1)
-    parser.add_argument("--vocabulary", type=int, default=10_000)
-    parser.add_argument("--source-length", type=int, default=30)
-    parser.add_argument("--target-length", type=int, default=8, help="tokens, </s> included")
-    parser.add_argument("--repeats", type=int, default=41)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--batch", type=whole(1), default=64)
+    parser.add_argument("--units", type=whole(1), default=256)
+    parser.add_argument("--layers", type=whole(1), default=1)
+    parser.add_argument("--vocabulary", type=whole(16), default=10_000)
+    parser.add_argument("--source-length", type=whole(1), default=30)
+    parser.add_argument("--target-length", type=whole(1), default=8, help="tokens, </s> included")
+    parser.add_argument("--repeats", type=whole(1), default=41)
+    parser.add_argument("--seed", type=whole(), default=1)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:

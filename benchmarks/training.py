@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bangbang.errors import InputError
+from bangbang.cli.numbers import whole
 from benchmarks.paced_run import PacedRun, take_turns, turn_rate
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("configs", metavar="CONFIG", type=Path, nargs="+")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change a setting of all")
     parser.add_argument("--init", type=Path, metavar="RUN", help="begin with the best weights of this run")
-    parser.add_argument("--rounds", type=int, default=9, help="turns of each run (default 9)")
+    parser.add_argument("--rounds", type=whole(1), default=9, help="turns of each run (default 9)")
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -43,8 +43,6 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     from bangbang import consent
     from bangbang.data import prepare
 
-    if arguments.rounds < 1:
-        raise InputError("--rounds must be at least 1")
     settings = [*arguments.set, *([f"training.init={arguments.init}"] if arguments.init else [])]
     for path in arguments.configs:
         config = configs.read(path, settings)

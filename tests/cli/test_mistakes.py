@@ -1,6 +1,7 @@
 """What a newcomer mistypes or misunderstands: one line that names the place and the way out, and nothing is lost."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -30,6 +31,11 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     run = tmp_path / "begun"  # a training that was stopped before its first checkpoint
     run.mkdir()
     (run / "config.toml").write_text("")
+    (tmp_path / "trained" / "checkpoints").mkdir(parents=True)
+    one = tmp_path / "study" / "runs" / "mle-seed1"  # what `bangbang reproduce` makes
+    one.mkdir(parents=True)
+    for folder in (one, tmp_path / "study"):
+        (folder / "config.toml").write_text("")
     return tmp_path
 
 
@@ -65,11 +71,24 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("explain begun --samples 3", "--samples is for what --targets shows; add --targets"),
         ("explain begun --weight 3", "--weight is for what --targets shows; add --targets"),
         ("train good.toml --out x --end-with-parent -1", "--end-with-parent: must be at least 1"),
+        # what trainings of hours would end with, or never tell
+        ("reproduce headlines --decoders greedy bean", "--decoders bean: unknown; choose among greedy, beam"),
+        ("reproduce headlines --set training.seed=3", "--set training.seed=3: is chosen by --seeds, for each row"),
+        ("reproduce headlines --set objective.kind=rloo", "objective.kind=rloo: is chosen by --methods, for each row"),
+        ("reproduce headlines --out trained", "trained: is a run; choose another --out, in which runs/ will be"),
+        # the folder of several runs instead of one of them
+        ("explain study", "such as study/runs/mle-seed1"),
+        ("serve study", "study: not a run, but what `bangbang reproduce` makes; its runs are in runs/"),
+        ("report begun begun --label MLE ''", "--label: a name is empty"),
+        # sizes of nothing
+        ("bench step --vocab 0", "--vocab: must be at least 16"),
+        ("bench step --batch 0", "--batch: must be at least 1"),
+        ("bench hf --repeats -1", "--repeats: must be at least 1"),
     ],
 )
 def test_mistakes(words: str, message: str, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(desk.rglob("*"))
-    assert message in refused(words.split(), capsys)
+    assert message in refused(shlex.split(words), capsys)
     made = set(desk.rglob("*")) - set(before)
     assert not [path for path in made if not path.is_relative_to(desk / "corpora")]
 

@@ -83,6 +83,8 @@ def labelled(folders: Sequence[Path], labels: Sequence[str] | None) -> list["Lab
         return label_runs(folders)
     if len(labels) != len(folders):
         raise InputError(f"--label names {len(labels)} rows, but there are {len(folders)} runs; name one for each run")
+    if not all(label.strip() for label in labels):
+        raise InputError("--label: a name is empty; rows need names to be told apart")
     return [LabelledRun(folder, label) for folder, label in zip(folders, labels, strict=True)]
 
 

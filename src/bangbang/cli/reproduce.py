@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from bangbang.reproduction import Plan
 
 INTERRUPTED = 130
+# what rows differ in cannot be the same for all of them
+CHOSEN_BY = {"training.seed": "--seeds", "objective.kind": "--methods"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from bangbang.locks import locked
 
+    check(arguments)
     if found := languages(arguments):
         from bangbang.cli.languages import run_languages
         from bangbang.errors import InputError
@@ -84,6 +87,19 @@ def run(arguments: argparse.Namespace) -> int:
                 tune(done, jobs)
             show_results(*done, arguments)
         return code
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """An InputError for what would be told after the trainings, or never."""
+    from bangbang.errors import InputError
+    from bangbang.reporting.evaluation import check_decoders
+
+    check_decoders(arguments.decoders or ())
+    for setting in arguments.set:
+        if option := CHOSEN_BY.get(setting.partition("=")[0].strip()):
+            raise InputError(f"--set {setting}: is chosen by {option}, for each row")
+    if arguments.out and (arguments.out / "checkpoints").exists():
+        raise InputError(f"{arguments.out}: is a run; choose another --out, in which runs/ will be")
 
 
 def tune(done: "Done", jobs: int) -> None:

@@ -128,14 +128,20 @@ def is_kept(run: LabelledRun, decoders: Sequence[str]) -> bool:
     return all(way and (not name or not validated or way.validation is not None) for name, way in found.items())
 
 
+def check_decoders(names: Sequence[str]) -> None:
+    """An InputError for a name that is none of `DECODERS`."""
+    for name in names:
+        if name not in DECODERS:
+            raise InputError(f"--decoders {name}: unknown; choose among {', '.join(DECODERS)}")
+
+
 def ways(opened: Run, decoders: Sequence[str]) -> dict[str, DecodingSettings]:
     """By decoder, what a run decodes by; the greedy one first, and without a name the greedy one without DUP."""
     own = opened.config.decoding
     greedy = by_method(own, GREEDY)
     found = {str(GREEDY): replace(greedy, dup=True), "": replace(greedy, dup=False)}
+    check_decoders(decoders)
     for name in decoders:
-        if name not in DECODERS:
-            raise InputError(f"--decoders {name}: unknown; choose among {', '.join(DECODERS)}")
         found.setdefault(name, own if name == OWN else replace(by_method(own, METHODS[name]), dup=True))
     return found
 

@@ -17,16 +17,15 @@ import numpy as np
 
 from bangbang.contracts import Task
 from bangbang.decoding.settings import DecodingSettings, by_method, describe
-from bangbang.errors import InputError
 from bangbang.files import make_folder
 from bangbang.metrics import estimates
 from bangbang.metrics.metric import Array, lower_is_better
 from bangbang.reporting.evaluation import (
-    DECODERS,
     METHODS,
     OWN,
     LabelledRun,
     Work,
+    check_decoders,
     identity_of,
     report_metric,
     weights_of,
@@ -179,8 +178,7 @@ def row_statistics(
 
 def way_of(run: Run, decoder: str) -> DecodingSettings:
     """What a run decodes by, with its own sizes, and with DUP only if it has that itself."""
-    if decoder not in DECODERS:
-        raise InputError(f"--decoders {decoder}: unknown; choose among {', '.join(DECODERS)}")
+    check_decoders((decoder,))
     own = run.config.decoding
     return own if decoder == OWN else by_method(own, METHODS[decoder])
 

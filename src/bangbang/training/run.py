@@ -244,6 +244,10 @@ class Run:
 
 
 def untrained(folder: Path) -> InputError:
+    if (folder / "runs").is_dir():  # both have a config.toml
+        runs = sorted(config.parent for config in (folder / "runs").glob("*/config.toml"))
+        named = f", such as {runs[0]}" if runs else ""
+        return InputError(f"{folder}: not a run, but what `bangbang reproduce` makes; its runs are in runs/{named}")
     return InputError(f"{folder}: no checkpoint yet; train it with `bangbang train --resume --out {folder}`")
 
 
