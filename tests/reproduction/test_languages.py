@@ -136,7 +136,7 @@ def test_the_rows_of_strings_are_rewarded_by_their_edits() -> None:
     plan = make_plan(
         "transduction", "small", read_budget("transduction", "", "small"), Path("out"), default_methods("transduction")
     )
-    assert [each.method.name for each in plan.trainings] == ["mle", "ocd-rloo"]
+    assert [each.method.name for each in plan.trainings] == ["mle", "rloo-mle"]
     assert default_methods("headlines") == ["paper"]
     legs = plan.trainings[1].config.legs
     assert [leg.reward.kind for leg in legs] == ["edit-distance", "edit-distance"]

@@ -42,8 +42,8 @@ def test_groups() -> None:
     assert {"scst-mle", "spg-0.4-late", "spg-0.4-all", "metric", "mle-smooth", "mle-long"} <= set(field)
     first = [method.name for method in choose(["first"])]
     assert first == ["shared-start", "mle-shared", "metric-shared"]
-    assert every == list(METHODS) and set(every) == {*paper, *field, *first, "ocd-rloo"}
-    assert [method.name for method in choose(["strings"])] == ["mle", "ocd-rloo"]
+    assert every == list(METHODS) and set(every) == {*paper, *field, *first}
+    assert [method.name for method in choose(["strings"])] == ["mle", "rloo-mle"]
     assert [method.name for method in choose(["pg", "mle", "paper"])] == paper
 
 
