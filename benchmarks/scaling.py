@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bangbang.cli.numbers import whole
-from bangbang.errors import InputError
 from benchmarks import processes, step
 
 if TYPE_CHECKING:
@@ -51,10 +50,10 @@ def table(result: dict[str, Any]) -> "RenderableType":
 
 def add_growth_arguments(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument("--batches", type=whole(1), nargs="*", default=[16, 32, 64, 128])
-    parser.add_argument("--lengths", type=whole(1), nargs="*", default=[4, 8, 16])
+    parser.add_argument("--lengths", type=whole(2), nargs="*", default=[4, 8, 16])
     parser.add_argument("--vocabs", type=whole(16), nargs="*", default=[5_000, 10_000, 20_000, 40_000])
     parser.add_argument("--batch", type=whole(1), default=64, help="where another size changes; likewise:")
-    parser.add_argument("--length", type=whole(1), default=8)
+    parser.add_argument("--length", type=whole(2), default=8)
     parser.add_argument("--vocab", type=whole(16), default=10_000)
     parser.add_argument("--dim", type=whole(1), default=256)
     parser.add_argument("--p-drop", type=float, default=0.4)
@@ -86,10 +85,7 @@ def measure_growth(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def values_of(arguments: argparse.Namespace, axis: str) -> list[int]:
     option = {"batch": "batches", "length": "lengths", "vocab": "vocabs"}[axis]
-    values: list[int] = sorted(set(getattr(arguments, option)))
-    if values and values[0] < {"batch": 1, "length": 2, "vocab": 10}[axis]:
-        raise InputError(f"--{option}: {values[0]} is too small")
-    return values
+    return sorted(set(getattr(arguments, option)))
 
 
 def point(arguments: argparse.Namespace, axis: str, value: int) -> dict[str, Any]:

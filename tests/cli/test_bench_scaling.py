@@ -14,12 +14,18 @@ from benchmarks import processes, scaling, training
 from benchmarks.paced_run import LOG_EVERY, TURN, Pace, PacedRun, Rounds, turn_rate, usable_cores
 
 
-@pytest.mark.parametrize("option", [["--processes", "1"], ["--processes", "2", "--rounds", "0"]])
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--processes", "1"], "--processes must be at least 2"),
+        (["--processes", "2", "--rounds", "0"], "--rounds: must be at least 1"),
+    ],
+)
 def test_too_little_to_measure_is_refused(
-    tiny_config: Path, option: list[str], capsys: pytest.CaptureFixture[str]
+    tiny_config: Path, option: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench", "scaling", "--config", str(tiny_config), *option]) == 2
-    assert "--processes must be at least 2" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_speedups_are_medians_of_the_rounds() -> None:
@@ -148,4 +154,6 @@ def test_growth_is_measured_at_every_size(tmp_path: Path, capsys: pytest.Capture
 
 def test_growth_of_sizes_too_small_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "scaling", "--batches", "0"]) == 2
-    assert "--batches: 0 is too small" in capsys.readouterr().err
+    assert "--batches: must be at least 1" in capsys.readouterr().err
+    assert main(["bench", "scaling", "--lengths", "1"]) == 2
+    assert "--lengths: must be at least 2" in capsys.readouterr().err

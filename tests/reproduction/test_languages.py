@@ -132,15 +132,15 @@ def test_published_scores_of_the_languages_that_are_there() -> None:
     assert published_scores("transduction", ["xaa"]) == published_scores("headlines", ["dut"]) == {}
 
 
-def test_the_rows_of_strings_are_rewarded_by_their_edits() -> None:
+def test_the_rows_of_strings_are_rewarded_by_the_word_itself() -> None:
     plan = make_plan(
         "transduction", "small", read_budget("transduction", "", "small"), Path("out"), default_methods("transduction")
     )
     assert [each.method.name for each in plan.trainings] == ["mle", "rloo-mle"]
     assert default_methods("headlines") == ["paper"]
-    legs = plan.trainings[1].config.legs
-    assert [leg.reward.kind for leg in legs] == ["edit-distance", "edit-distance"]
-    assert all(leg.reward.dup == 0 for leg in legs) and not plan.config.decoding.dup
+    config = plan.trainings[1].config
+    assert config.reward.kind == "exact-match" and config.training.max_steps == 600
+    assert config.reward.dup == 0 and not config.decoding.dup
     with pytest.raises(InputError, match="--budget paper: transduction has small"):
         read_budget("transduction", "", "paper")
 
