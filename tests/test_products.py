@@ -1,13 +1,14 @@
 """Both ways round give the same product, whatever the number of rows and threads."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 from torch.nn import functional as F
 
 from bangbang import products
-from bangbang.products import FEW, add_product, affine, by_columns
+from bangbang.products import FEW, add_product, affine, by_columns, by_widest_instructions, float32_is_whole
 
 
 @pytest.fixture(params=[1, 2])
@@ -41,3 +42,69 @@ def test_equals_linear(count: int, threads: int, library: str) -> None:
     torch.testing.assert_close(affine(rows, weight, None, torch.full((count, 11), torch.nan)), rows @ weight.t())
     torch.testing.assert_close(add_product(wide[:, :11], rows, weight), expected + rows @ weight.t())
     assert wide[:, 11:].isnan().all()
+
+
+CPUS = {
+    "an AMD with AVX-512": ("AuthenticAMD", "avx2 avx512f avx512_bf16", True),
+    "an AMD without": ("AuthenticAMD", "avx2", False),
+    "an AMD with AMX": ("AuthenticAMD", "avx512f amx_tile amx_bf16", False),
+    "an Intel": ("GenuineIntel", "avx2 avx512f", False),
+}
+
+
+@pytest.fixture
+def untouched() -> Iterator[None]:
+    """Nobody has chosen a precision; what was chosen before comes back after the test."""
+    settings = torch.backends.mkldnn.matmul
+    before, settings.fp32_precision = settings.fp32_precision, "none"
+    by_widest_instructions.cache_clear()
+    yield
+    settings.fp32_precision = before
+    by_widest_instructions.cache_clear()
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_onednn_multiplies_where_mkl_leaves_instructions_unused(cpu: str, tmp_path: Path, untouched: None) -> None:
+    vendor, flags, expected = CPUS[cpu]
+    told = tmp_path / "cpuinfo"
+    told.write_text(f"vendor_id\t: {vendor}\nflags\t\t: fpu {flags}\n")
+    # a machine whose oneDNN rounds although its CPU says that it has no AMX is left alone
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    whole = float32_is_whole()
+    torch.backends.mkldnn.matmul.fp32_precision = "none"
+    assert by_widest_instructions(told) == (expected and whole)
+    assert torch.backends.mkldnn.matmul.fp32_precision == ("bf16" if expected and whole else "none")
+
+
+def test_a_cpu_that_tells_nothing_is_left_alone(tmp_path: Path, untouched: None) -> None:
+    assert not by_widest_instructions(tmp_path / "none")
+    assert torch.backends.mkldnn.matmul.fp32_precision == "none"
+
+
+def test_a_choice_of_others_stays(tmp_path: Path, untouched: None) -> None:
+    told = tmp_path / "cpuinfo"
+    told.write_text("vendor_id\t: AuthenticAMD\nflags\t\t: avx512f\n")
+    torch.backends.mkldnn.matmul.fp32_precision = "ieee"
+    assert not by_widest_instructions(told)
+    assert torch.backends.mkldnn.matmul.fp32_precision == "ieee"
+
+
+def test_products_that_round_are_found_out_and_switched_off(
+    tmp_path: Path, untouched: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "cpuinfo"
+    told.write_text("vendor_id\t: AuthenticAMD\nflags\t\t: avx512f\n")
+    exact = torch.mm
+    monkeypatch.setattr(torch, "mm", lambda a, b: exact(a.bfloat16(), b.bfloat16()).float())
+    assert not by_widest_instructions(told)
+    assert torch.backends.mkldnn.matmul.fp32_precision == "none"
+
+
+@pytest.mark.parametrize("rows", [1, 3, 64, 700])
+def test_whatever_the_library_products_are_float32(rows: int, untouched: None) -> None:
+    by_widest_instructions()
+    torch.manual_seed(rows)
+    left, right = torch.randn(rows, 300), torch.randn(90, 300)
+    exact = (left.double() @ right.double().t()).float()
+    torch.testing.assert_close(left @ right.t(), exact, rtol=1e-5, atol=3e-5)
+    torch.testing.assert_close(torch.zeros(rows, 90).addmm_(left, right.t()), exact, rtol=1e-5, atol=3e-5)

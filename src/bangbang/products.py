@@ -1,12 +1,20 @@
-"""Products of a few rows with a matrix, the way round and by the library that does them well on CPUs.
+"""Products of matrices, the way round and by the library that does them well on CPUs.
 
 Samplers multiply, at every step, the rows that are still open with weight matrices. MKL, which `torch.mm` calls, does
 x Wᵀ with up to 64 rows badly: on some machines in one thread whatever the number of threads, on others at half of the
 rate of W xᵀ, the same numbers, which in turn is fast for 16, 32, 48 and 64 columns alone, so that others are filled up
 with zeros. For the [V, D] weights of a vocabulary oneDNN, torch's other library, takes two thirds of the time of that.
 
+MKL uses AVX-512 on Intel's CPUs alone. On others that have it, oneDNN does float32 at twice MKL's rate, so all large
+products of a training or a decoding go there (`by_widest_instructions`).
+
 Shapes: n rows, K inputs, M outputs.
 """
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,6 +27,42 @@ MKL_COLUMNS, ONEDNN_COLUMNS = 16, 8  # that are multiplied at once
 # F.linear by oneDNN. torch has no public name for it, nor every build the operator.
 has_onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
 onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if has_onednn else None
+
+
+@cache
+def by_widest_instructions(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """From here on, this process has its large products of float32 matrices by oneDNN, if the CPU is one of those where
+    MKL stays behind it. Returns whether that is so.
+
+    torch has no switch for the library alone, only leave to multiply float32 less exactly, which oneDNN makes use of
+    where there is AMX. So leave is given only where there is none, and taken back if a product comes out rounded. What
+    somebody has chosen already stays.
+    """
+    settings: Any = getattr(torch.backends.mkldnn, "matmul", None)  # torch 2.9 and later
+    if not has_onednn or getattr(settings, "fp32_precision", "") != "none" or not mkl_stays_behind(cpuinfo):
+        return False
+    settings.fp32_precision = "bf16"
+    if not float32_is_whole():
+        settings.fp32_precision = "none"
+    return bool(settings.fp32_precision == "bf16")
+
+
+def mkl_stays_behind(cpuinfo: Path) -> bool:
+    """Whether the CPU has AVX-512 and is not Intel's; and has no AMX, by which oneDNN would round float32."""
+    try:
+        told = cpuinfo.read_text("ascii", "replace")
+    except OSError:
+        return False
+    flags = set(re.findall(r"\w+", "".join(re.findall(r"^flags\s*:.*", told, re.MULTILINE))))
+    return "GenuineIntel" not in told and "avx512f" in flags and not any(flag.startswith("amx") for flag in flags)
+
+
+def float32_is_whole() -> bool:
+    """Whether products keep what bfloat16 would round away."""
+    odd = 1 + 2.0**-12  # 12 binary digits; bfloat16 has 8
+    rows = torch.full((64, 64), odd)
+    products = torch.mm(rows, torch.ones(64, 64)), torch.zeros(64, 64).addmm_(torch.ones(64, 64), rows)
+    return all(torch.equal(each, torch.full((64, 64), 64 * odd)) for each in products)
 
 
 def filled_up(rows: Tensor, columns: int) -> Tensor:

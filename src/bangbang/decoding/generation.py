@@ -14,11 +14,13 @@ from bangbang.decoding.sampling import Hypothesis, rows_together, sample_lines
 from bangbang.decoding.settings import DecodingSettings
 from bangbang.decoding.utility import Utility
 from bangbang.errors import InputError
+from bangbang.products import by_widest_instructions
 from bangbang.symbols import PAD, UNK
 
 
 def decoding_device() -> torch.device:
-    """The machine's accelerator, as in training; the CPU where there is none."""
+    """The machine's accelerator, as in training; the CPU where there is none, with its fastest products."""
+    by_widest_instructions()
     # `current_accelerator` alone names what torch was built for, whether the machine has it or not
     found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return found or torch.device("cpu")

@@ -28,6 +28,7 @@ from bangbang.folders import named
 from bangbang.instructions import secure_bfloat16
 from bangbang.locks import locked
 from bangbang.metrics.metric import is_better
+from bangbang.products import by_widest_instructions
 from bangbang.randomness import seed_for
 from bangbang.tasks import quick
 from bangbang.training import checkpoint, guard, retention, stage_start
@@ -72,6 +73,7 @@ def train(config: Config, folder: Path, resume: bool = False, consent: Consent =
     ranks = Ranks(accelerator)
     if config.training.mixed_precision == "bf16" and accelerator.device.type == "cpu":
         ranks.together(secure_bfloat16)  # before anything is multiplied
+    by_widest_instructions()
     # before minutes go into the corpus; torchrun may start this very run again, which `claim` finds out
     ranks.together(lambda: check_free(folder, resume or launch() != ""), on_main_only=True)
     # where processes share a disk, one makes the corpus and the others wait for it
