@@ -105,6 +105,10 @@ def of_torch() -> Iterator[Finding]:
     limit = f", by OMP_NUM_THREADS={asked}" if asked else ""
     yield Finding("machine", "threads", f"{torch.get_num_threads()} of {usable_cores()} cores{limit}")
     yield Finding("machine", "instructions", f"{torch.backends.cpu.get_cpu_capability()}, {platform.machine()}")
+    from bangbang.products import by_widest_instructions
+
+    by = "oneDNN, at twice MKL's rate on this CPU" if by_widest_instructions() else "torch's own choice"
+    yield Finding("machine", "products", f"of float32 by {by}")
 
 
 def accelerators() -> list[str]:

@@ -93,6 +93,9 @@ def refuse(arguments: argparse.Namespace) -> NoReturn:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from bangbang.products import by_widest_instructions
+
+    by_widest_instructions()  # as training does
     result = arguments.measure(arguments)
     if arguments.json:
         print_json(result, indent=1)
