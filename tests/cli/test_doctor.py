@@ -32,7 +32,17 @@ def test_here_it_finds_what_it_should(capsys: pytest.CaptureFixture[str]) -> Non
     found = json.loads(capsys.readouterr().out)
     values = {each["name"]: each["value"] for each in found["findings"]}
     assert found["can_train"] and values["torch"] == metadata.version("torch")
-    assert {"python", "numpy", "transformers", "device", "threads", "instructions", "products", "bfloat16", "memory"} <= set(values)
+    assert {
+        "python",
+        "numpy",
+        "transformers",
+        "device",
+        "threads",
+        "instructions",
+        "products",
+        "bfloat16",
+        "memory",
+    } <= set(values)
     assert {"debian's descriptions", "cache of corpora"} <= set(values)
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out

@@ -5,4 +5,5 @@ from bangbang.models.base import TensorState as TensorState
 from bangbang.models.base import TwoPassRollout as TwoPassRollout
 from bangbang.models.ensemble import Ensemble as Ensemble
 from bangbang.models.ensemble import EnsembleState as EnsembleState
+from bangbang.models.monotonic_gru import MonotonicGru as MonotonicGru
 from bangbang.models.show_and_tell import ShowAndTell as ShowAndTell

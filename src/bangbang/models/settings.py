@@ -52,6 +52,33 @@ class AttentionGruSettings(ModelSettings):
 
 
 @dataclass(frozen=True)
+class MonotonicGruSettings(ModelSettings):
+    """For strings that are read from left to right, such as letters to phones: attention that stays or moves on."""
+
+    layers: int = 1
+    """GRU layers of the encoder, each in both directions."""
+    units: int = 128
+    """Size of a recurrent state and of the embeddings."""
+    dropout: float = 0.2
+    """Share of activations dropped on what recurrent layers read and before the output layer."""
+    jumps: int = 3
+    """Symbols of the source that attention may move on at a step."""
+
+    def __post_init__(self) -> None:
+        self.require(
+            layers=(1 <= self.layers <= 1_000, "at least 1 and at most 1,000"),
+            units=(1 <= self.units <= 100_000, "at least 1 and at most 100,000"),
+            dropout=(0 <= self.dropout < 1, "at least 0 and below 1"),
+            jumps=(1 <= self.jumps <= 100, "at least 1 and at most 100"),
+        )
+
+    def build(self, sizes: InputSizes) -> "Generator[Any]":
+        from bangbang.models.monotonic_gru import MonotonicGru
+
+        return MonotonicGru(sizes.vocabulary, self, sizes.source_vocabulary)
+
+
+@dataclass(frozen=True)
 class ShowAndTellSettings(ModelSettings):
     """The paper's model for images: an LSTM that reads the image's features first and then words."""
 
@@ -117,6 +144,7 @@ class HfSettings(ModelSettings):
 
 KINDS: dict[str, type[ModelSettings]] = {
     "attention_gru": AttentionGruSettings,
+    "monotonic_gru": MonotonicGruSettings,
     "show_and_tell": ShowAndTellSettings,
     "hf": HfSettings,
 }
