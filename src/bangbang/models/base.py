@@ -124,6 +124,32 @@ class TwoPassRollout(Generic[State]):
         return torch.cat([features[rows, t] for t, (rows, _) in enumerate(self.steps)])
 
 
+class GraphRollout(Generic[State]):
+    """Samples with a graph and with dropout, and is trained on these very steps: for small models, whose graph of all
+    steps fits into memory. It saves the second pass.
+
+    And what is sampled is what is trained: a policy gradient learns where the noise of dropout leads it astray, as new
+    inputs will, though without noise it may get every training example right.
+    """
+
+    def __init__(self, model: Generator[State], state: State) -> None:
+        self.model, self.state = model, state
+        self.taken: list[Tensor] = []  # the features [R, D] of each step
+
+    @torch.enable_grad()
+    def step(self, tokens: Tensor) -> Tensor:
+        self.state, features = self.model.step(self.state, tokens)
+        self.taken.append(features)
+        return features
+
+    @torch.enable_grad()
+    def keep(self, rows: Tensor) -> None:
+        self.state = self.state.select(rows)
+
+    def features(self) -> Tensor:
+        return torch.cat(self.taken)
+
+
 class InputDecoder(Generic[State]):
     """A model's decoder for a batch of inputs, as objectives ask for it."""
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bangbang.heads import VocabularyHead
-from bangbang.models.base import Generator, TensorState
+from bangbang.models.base import Generator, GraphRollout, TensorState
 from bangbang.models.gru import BidirectionalGru, full_precision
 from bangbang.models.layers import Dropout
 from bangbang.models.settings import MonotonicGruSettings
@@ -90,6 +90,9 @@ class MonotonicGru(Generator[MonotonicState]):
             state, found = self.read(state, each)
             features.append(found)
         return torch.stack(features, 1)
+
+    def rollout(self, state: MonotonicState, max_length: int) -> GraphRollout[MonotonicState]:
+        return GraphRollout(self, state)
 
     def read(self, state: MonotonicState, vectors: Tensor) -> tuple[MonotonicState, Tensor]:
         """After tokens of these vectors [B, H]: the next state, and the features [B, H]."""
