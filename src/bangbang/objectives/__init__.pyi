@@ -12,6 +12,7 @@ from bangbang.objectives.choice import Rules as Rules
 from bangbang.objectives.confident_likelihood import gold as gold
 from bangbang.objectives.leave_one_out import rloo as rloo
 from bangbang.objectives.likelihood import mle as mle
+from bangbang.objectives.match_probability import expected_match as expected_match
 from bangbang.objectives.minimum_risk import mrt as mrt
 from bangbang.objectives.mixed_incremental import mixer as mixer
 from bangbang.objectives.optimal_completion import ocd as ocd
@@ -23,6 +24,7 @@ from bangbang.objectives.sampler import draw as draw
 from bangbang.objectives.scheduled_likelihood import scheduled_sampling as scheduled_sampling
 from bangbang.objectives.self_critical import scst as scst
 from bangbang.objectives.settings import BangBang as BangBang
+from bangbang.objectives.settings import ExpectedMatch as ExpectedMatch
 from bangbang.objectives.settings import Gold as Gold
 from bangbang.objectives.settings import Mixer as Mixer
 from bangbang.objectives.settings import Mle as Mle

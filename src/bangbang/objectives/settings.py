@@ -56,6 +56,26 @@ class Gold(ObjectiveSettings):
 
 
 @dataclass(frozen=True)
+class ExpectedMatch(ObjectiveSettings):
+    """The expected exact match of samples with the reference, p(y), exactly and without samples."""
+
+    temperature: float = 1.0
+    """T of the policy softmax(logits / T) that is trained; below 1 it is nearer to what greedy decoding writes."""
+
+    def __post_init__(self) -> None:
+        self.require(temperature=(0.01 <= self.temperature <= 100, "at least 0.01 and at most 100"))
+
+    @property
+    def label(self) -> str:
+        return "Expected match" + (f" T={self.temperature:g}" if self.temperature != 1 else "")
+
+    def build(self, reward: "Callable[[], Reward]", max_length: int) -> "Objective":
+        from bangbang.objectives.match_probability import ExpectedMatchObjective
+
+        return ExpectedMatchObjective(self, max_length)
+
+
+@dataclass(frozen=True)
 class Raml(ObjectiveSettings):
     """Reward-augmented maximum likelihood: targets drawn around the reference, the model left out."""
 
@@ -313,6 +333,7 @@ KINDS: dict[str, type[ObjectiveSettings]] = {
     "rloo": Rloo,
     "scst": Scst,
     "gold": Gold,
+    "expected-match": ExpectedMatch,
     "scheduled-sampling": ScheduledSampling,
     "mixer": Mixer,
     "mrt": Mrt,
