@@ -23,6 +23,7 @@ from bangbang.reporting.languages import (
     mean_score,
 )
 from bangbang.reproduction import WorkerPool, default_methods, make_plan, published_scores, read_budget
+from bangbang.reproduction.plan import Training
 from bangbang.tasks import RESAMPLING, TransductionTask
 from bangbang.tasks.settings import Transduction
 from bangbang.training import EnsembleRun, Run
@@ -132,15 +133,19 @@ def test_published_scores_of_the_languages_that_are_there() -> None:
     assert published_scores("transduction", ["xaa"]) == published_scores("headlines", ["dut"]) == {}
 
 
-def test_the_rows_of_strings_are_rewarded_by_the_word_itself() -> None:
-    plan = make_plan(
-        "transduction", "small", read_budget("transduction", "", "small"), Path("out"), default_methods("transduction")
-    )
-    assert [each.method.name for each in plan.trainings] == ["mle", "rloo-mle"]
+def planned_for_strings(*methods: str) -> list[Training]:
+    budget = read_budget("transduction", "", "small")
+    return list(make_plan("transduction", "small", budget, Path("out"), methods).trainings)
+
+
+def test_the_rows_of_strings_are_trained_by_the_word_itself() -> None:
+    likelihood, match = planned_for_strings(*default_methods("transduction"))
+    assert (likelihood.method.name, match.method.name) == ("mle", "match-mle")
     assert default_methods("headlines") == ["paper"]
-    config = plan.trainings[1].config
-    assert config.reward.kind == "exact-match" and config.training.max_steps == 600
-    assert config.reward.dup == 0 and not config.decoding.dup
+    assert match.config.objective.kind == "expected-match" and match.config.training.max_steps == 1_008
+    assert match.config.training.validate_every == 100 and not match.config.decoding.dup
+    rloo = planned_for_strings("mle", "rloo-mle")[1].config
+    assert rloo.reward.kind == "exact-match" and rloo.reward.dup == 0 and rloo.training.max_steps == 360
     with pytest.raises(InputError, match="--budget paper: transduction has small"):
         read_budget("transduction", "", "paper")
 

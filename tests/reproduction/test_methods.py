@@ -42,8 +42,9 @@ def test_groups() -> None:
     assert {"scst-mle", "spg-0.4-late", "spg-0.4-all", "metric", "mle-smooth", "mle-long"} <= set(field)
     first = [method.name for method in choose(["first"])]
     assert first == ["shared-start", "mle-shared", "metric-shared"]
-    assert every == list(METHODS) and set(every) == {*paper, *field, *first}
-    assert [method.name for method in choose(["strings"])] == ["mle", "rloo-mle"]
+    strings = [method.name for method in choose(["strings"])]
+    assert strings == ["mle", "match-mle"]
+    assert every == list(METHODS) and set(every) == {*paper, *field, *first, *strings}
     assert [method.name for method in choose(["pg", "mle", "paper"])] == paper
 
 
