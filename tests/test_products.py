@@ -54,50 +54,60 @@ CPUS = {
 
 @pytest.fixture
 def untouched() -> Iterator[None]:
-    """Nobody has chosen a precision; what was chosen before comes back after the test."""
-    settings = torch.backends.mkldnn.matmul
-    before, settings.fp32_precision = settings.fp32_precision, "none"
+    """Nobody has chosen a precision; after the test it is as it was before."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
     by_widest_instructions.cache_clear()
     yield
-    settings.fp32_precision = before
+    torch.set_float32_matmul_precision(before)
     by_widest_instructions.cache_clear()
 
 
+def told(folder: Path, vendor: str, flags: str) -> Path:
+    (folder / "cpuinfo").write_text(f"vendor_id\t: {vendor}\nflags\t\t: fpu {flags}\n")
+    return folder / "cpuinfo"
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="for machines without an accelerator")
 @pytest.mark.parametrize("cpu", CPUS)
 def test_onednn_multiplies_where_mkl_leaves_instructions_unused(cpu: str, tmp_path: Path, untouched: None) -> None:
     vendor, flags, expected = CPUS[cpu]
-    told = tmp_path / "cpuinfo"
-    told.write_text(f"vendor_id\t: {vendor}\nflags\t\t: fpu {flags}\n")
     # a machine whose oneDNN rounds although its CPU says that it has no AMX is left alone
-    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    torch.set_float32_matmul_precision("medium")
     whole = float32_is_whole()
-    torch.backends.mkldnn.matmul.fp32_precision = "none"
-    assert by_widest_instructions(told) == (expected and whole)
-    assert torch.backends.mkldnn.matmul.fp32_precision == ("bf16" if expected and whole else "none")
+    torch.set_float32_matmul_precision("highest")
+    assert by_widest_instructions(told(tmp_path, vendor, flags)) == (expected and whole)
+    assert torch.get_float32_matmul_precision() == ("medium" if expected and whole else "highest")
 
 
 def test_a_cpu_that_tells_nothing_is_left_alone(tmp_path: Path, untouched: None) -> None:
     assert not by_widest_instructions(tmp_path / "none")
-    assert torch.backends.mkldnn.matmul.fp32_precision == "none"
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_a_choice_of_others_stays(tmp_path: Path, untouched: None) -> None:
-    told = tmp_path / "cpuinfo"
-    told.write_text("vendor_id\t: AuthenticAMD\nflags\t\t: avx512f\n")
-    torch.backends.mkldnn.matmul.fp32_precision = "ieee"
-    assert not by_widest_instructions(told)
-    assert torch.backends.mkldnn.matmul.fp32_precision == "ieee"
+    torch.set_float32_matmul_precision("high")
+    assert not by_widest_instructions(told(tmp_path, "AuthenticAMD", "avx512f"))
+    assert torch.get_float32_matmul_precision() == "high"
+
+
+def test_a_choice_for_one_device_alone_stays(tmp_path: Path, untouched: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> str:
+        raise RuntimeError("a mix of the legacy and new APIs")
+
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", refuse)
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", pytest.fail)
+    assert not by_widest_instructions(told(tmp_path, "AuthenticAMD", "avx512f"))
+    monkeypatch.undo()
 
 
 def test_products_that_round_are_found_out_and_switched_off(
     tmp_path: Path, untouched: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = tmp_path / "cpuinfo"
-    told.write_text("vendor_id\t: AuthenticAMD\nflags\t\t: avx512f\n")
     exact = torch.mm
     monkeypatch.setattr(torch, "mm", lambda a, b: exact(a.bfloat16(), b.bfloat16()).float())
-    assert not by_widest_instructions(told)
-    assert torch.backends.mkldnn.matmul.fp32_precision == "none"
+    assert not by_widest_instructions(told(tmp_path, "AuthenticAMD", "avx512f"))
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 @pytest.mark.parametrize("rows", [1, 3, 64, 700])

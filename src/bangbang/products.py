@@ -14,12 +14,12 @@ Shapes: n rows, K inputs, M outputs.
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+EXACT = "highest"  # torch's default of float32 products
 FEW = range(2, 65)  # rows: a single one is bound by reading W, and more are multiplied as well the one way as the other
 LARGE = 2**20  # elements of W from which oneDNN is faster
 MKL_COLUMNS, ONEDNN_COLUMNS = 16, 8  # that are multiplied at once
@@ -32,19 +32,28 @@ onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if has_oned
 @cache
 def by_widest_instructions(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """From here on, this process has its large products of float32 matrices by oneDNN, if the CPU is one of those where
-    MKL stays behind it. Returns whether that is so.
+    MKL stays behind it, and there is no accelerator. Returns whether that is so.
 
     torch has no switch for the library alone, only leave to multiply float32 less exactly, which oneDNN makes use of
     where there is AMX. So leave is given only where there is none, and taken back if a product comes out rounded. What
     somebody has chosen already stays.
     """
-    settings: Any = getattr(torch.backends.mkldnn, "matmul", None)  # torch 2.9 and later
-    if not has_onednn or getattr(settings, "fp32_precision", "") != "none" or not mkl_stays_behind(cpuinfo):
+    if torch.accelerator.is_available() or not has_onednn or not mkl_stays_behind(cpuinfo):
         return False
-    settings.fp32_precision = "bf16"
+    if chosen_precision() != EXACT:
+        return False
+    torch.set_float32_matmul_precision("medium")
     if not float32_is_whole():
-        settings.fp32_precision = "none"
-    return bool(settings.fp32_precision == "bf16")
+        torch.set_float32_matmul_precision(EXACT)
+    return chosen_precision() != EXACT
+
+
+def chosen_precision() -> str:
+    """How exactly torch multiplies float32; nothing where it was told so for one device alone."""
+    try:
+        return str(torch.get_float32_matmul_precision())
+    except RuntimeError:
+        return ""
 
 
 def mkl_stays_behind(cpuinfo: Path) -> bool:
