@@ -1,4 +1,4 @@
-"""Validation ROUGE-L against minutes: TRL's RLOO trainer and ours, from the same weights of a model without an encoder.
+"""Validation scores against minutes: TRL's RLOO trainer and ours, from the same weights of a model without an encoder.
 
 RUN is a run of maximum likelihood, such as one of configs/hf-causal-debian.toml, and its best weights are the start.
 Each contender has as many minutes of processor time; validation is not counted. Both RLOO trainers have the same
@@ -39,7 +39,7 @@ from bangbang.training.evaluation import decode_split
 CONTENDERS = ("metric", "metric-sequence", "trl", "bbspg")
 ENDLESS = 1_000_000  # steps; the clock ends a training
 Point = tuple[float, int, float]
-"""Minutes, steps, ROUGE-L."""
+"""Minutes, steps, the score that the run is validated by."""
 
 
 class Clock(TrainerCallback):  # type: ignore[misc]  # it has no types
@@ -93,7 +93,7 @@ class Ground:
         policy.eval()
         found = decode_split(self.run, policy, self.valid, self.run.config.decoding, limit)
         policy.train(training)
-        return quick(self.run.task.metric, found.outputs, found.references)["rouge-l"]
+        return quick(self.run.task.metric, found.outputs, found.references)[self.run.config.metric]
 
     def settings(self, rate: float) -> dict[str, Any]:
         return {
@@ -194,7 +194,7 @@ def draw(curves: dict[str, list[Point]], path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(6.4, 3.6))
     for name, curve in curves.items():
         axes.plot([minutes for minutes, _, _ in curve], [score for *_, score in curve], label=name, marker=".")
-    axes.set(xlabel="minutes of processor time", ylabel="validation ROUGE-L")
+    axes.set(xlabel="minutes of processor time", ylabel="validation score")
     axes.legend()
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
 
@@ -223,7 +223,7 @@ def main(words: list[str] | None = None) -> dict[str, list[Point]]:
         curves[name] = ground.curve(name)
     if arguments.picture:
         draw(curves, arguments.picture)
-    print(json.dumps({"minutes, steps, rouge-l": curves, "arguments": vars(arguments)}, default=str, indent=1))
+    print(json.dumps({"minutes, steps, score": curves, "arguments": vars(arguments)}, default=str, indent=1))
     return curves
 
 
