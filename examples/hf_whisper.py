@@ -32,6 +32,7 @@ from bangbang.contracts import Batch, Objective
 from bangbang.hf import Inputs, Policy
 from bangbang.metrics.error_rates import ErrorRates
 from bangbang.objectives.settings import BangBang, Mle, Rloo
+from bangbang.products import by_widest_instructions
 from bangbang.rewards import EditDistance
 from bangbang.symbols import EOS, PAD
 from examples.whisper_weights import load, model_folder
@@ -194,6 +195,7 @@ def main() -> None:
     parser.add_argument("--test", type=int, default=100, help="sentences")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    by_widest_instructions()
     logging.set_verbosity_error()  # it would warn that an end pads
     folder = model_folder()
     if folder is None:

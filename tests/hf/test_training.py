@@ -69,6 +69,16 @@ def test_a_model_without_an_encoder_learns_to_write(hf_config: Path, tmp_path: P
     assert inputs["attention_mask"].tolist() == [[1, 1, 1], [0, 1, 1]]
 
 
+def test_how_attention_is_computed_is_kept(hf_config: Path, tmp_path: Path) -> None:
+    """transformers keeps it nowhere, and a resumed run must go on in the same way."""
+    sizes = "d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2"
+    family = f'{{family="bart", {sizes}, encoder_ffn_dim=16, decoder_ffn_dim=16, attn_implementation="eager"}}'
+    settings = [f"model.from_scratch={family}", "stages=[]", "training.max_steps=1"]
+    assert train(hf_config, tmp_path / "run", *settings) == 0
+    policy = Run.open(tmp_path / "run").load_model("last")
+    assert isinstance(policy, Policy) and policy.inner.config._attn_implementation == "eager"
+
+
 def tokenizer_settings(folder: Path) -> list[str]:
     return [
         "model.from_scratch={}",
@@ -110,6 +120,7 @@ def test_a_pretrained_model_with_adapters(
         (['model.from_scratch={family="bart", d_modell=8}'], "did you mean 'd_model'?"),
         (['model.from_scratch={family="vit"}'], "no model that generates texts"),
         (['model.from_scratch={family="bart", encoder_layers=1000000}'], "more than any model has"),
+        (['model.from_scratch={family="bart", attn_implementation="some/code"}'], "is none of eager, sdpa"),
         (['model.name="x"'], "empty where there is model.from_scratch"),
         (["model.from_scratch={}", 'model.name="/nowhere"'], "vocabulary.file to its tokenizer.json"),
         (["model.lora={rank=3}"], "peft knows no 'rank'"),

@@ -16,6 +16,10 @@ from bangbang.hf.policy import FRAME, Policy
 from bangbang.hf.tokens import Frame, Tokens
 from bangbang.symbols import BOS, EOS, PAD
 
+# how attention is computed: a setting of every family, which transformers keeps in no config.json, so that ours has it
+ATTENTION, KEPT_ATTENTION = "attn_implementation", "attention"
+ATTENTIONS = ("eager", "sdpa")  # the others are packages, or code of the hub
+
 
 def pretrained(name: str, lora: Mapping[str, Any], separator: str, sizes: InputSizes) -> Policy:
     """A model of a folder or the hub, whose tokenizer is the vocabulary."""
@@ -37,7 +41,10 @@ def untrained(table: Mapping[str, Any], lora: Mapping[str, Any], sizes: InputSiz
 
 def kept(folder: Path, lora: Mapping[str, Any], sizes: InputSizes) -> Policy:
     """What a run has kept of its model; all weights are in its checkpoints."""
-    model = model_of(load_config(str(folder), weights=False), str(folder))
+    config = load_config(str(folder), weights=False)
+    if getattr(config, KEPT_ATTENTION, None) in ATTENTIONS:
+        config._attn_implementation = config.attention
+    model = model_of(config, str(folder))
     model.generation_config = told(str(folder), lambda: GenerationConfig.from_pretrained(folder))
     check_ids(str(folder), model.generation_config)
     return Policy(adapted(model, lora), tokens=tokens_of(model, Frame.read(folder / FRAME), sizes))
@@ -59,10 +66,13 @@ def config_of(table: Mapping[str, Any], sizes: InputSizes) -> PreTrainedConfig:
     """The config of [model.from_scratch]: a `family` and settings of its own."""
     given = dict(table)
     family = given.pop("family")
+    attention = given.get(ATTENTION)
+    if attention not in (None, *ATTENTIONS):
+        raise InputError(f"model.from_scratch: {ATTENTION} = {attention!r} is none of {', '.join(ATTENTIONS)}")
     with quiet():
         known = told(f"model.from_scratch: family = {family!r}", lambda: AutoConfig.for_model(family))
         for key in given:
-            if not hasattr(known, key):
+            if key != ATTENTION and not hasattr(known, key):
                 near = difflib.get_close_matches(key, [*known.to_dict(), *known.attribute_map], n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise InputError(f"model.from_scratch: {family} has no setting {key!r}{hint}")
@@ -76,6 +86,8 @@ def config_of(table: Mapping[str, Any], sizes: InputSizes) -> PreTrainedConfig:
         if known.is_encoder_decoder:
             ids["decoder_start_token_id"] = ids["bos_token_id"]
         config = told("model.from_scratch", lambda: AutoConfig.for_model(family, **{**ids, **given}))
+    if attention is not None:
+        setattr(config, KEPT_ATTENTION, attention)
     check_sizes("model.from_scratch", config.to_dict())
     return config
 
