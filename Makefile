@@ -9,10 +9,10 @@ READY  := $(VENV)/.ready
 # docs/first.md says what it does; Ctrl-C at any time, and the same again goes on
 FIRST := runs/first
 run: $(READY)
-	@echo "About ten minutes on 2 cores, once this is installed; Ctrl-C at any time, and make run goes on:"
+	@echo "Four to ten minutes on 2 cores, once this is installed; Ctrl-C at any time, and make run goes on:"
 	@echo "  1. read docstrings of the packages installed here: text -> its one-line summary   (half a minute)"
-	@echo "  2. train a start from nothing, on all cores                                       (4 minutes)"
-	@echo "  3. go on from it twice, side by side: by maximum likelihood, and by the metric    (3 minutes)"
+	@echo "  2. train a start from nothing, on all cores                                       (1 to 4 minutes)"
+	@echo "  3. go on from it twice, side by side: by maximum likelihood, and by the metric    (1 to 3 minutes)"
 	@echo "  4. choose each one's decoder by validation, test both, write $(FIRST)/report.html (1 to 2 minutes)"
 	@$(BIN)/bangbang reproduce headlines --budget first --methods first --tune --brief --out $(FIRST)
 	@$(BIN)/bangbang explain $(FIRST)/runs/metric-shared-seed1 --html $(FIRST)/explain.html
