@@ -8,6 +8,7 @@ from bangbang.errors import InputError
 from bangbang.models import ShowAndTell
 from bangbang.models.settings import ShowAndTellSettings
 from bangbang.symbols import BOS
+from tests.models.stepwise import check_unroll_is_steps
 
 UNITS, WORDS, FEATURES = 8, 30, 5
 
@@ -42,24 +43,7 @@ def test_it_is_an_lstm_over_the_image_and_then_the_words(model: ShowAndTell) -> 
 
 
 def test_unroll_is_step_in_a_loop_with_the_same_gradients(model: ShowAndTell) -> None:
-    tokens = torch.randint(4, WORDS, (3, 4))
-    targets = torch.randint(2, WORDS, (12,))
-
-    def run(stepwise: bool) -> tuple[Tensor, list[Tensor]]:
-        state = model.encode(*random_images(3))
-        steps = []
-        for t in range(4):
-            state, features = model.step(state, tokens[:, t]) if stepwise else (state, torch.empty(0))
-            steps.append(features)
-        features = torch.stack(steps, 1) if stepwise else model.unroll(state, tokens)
-        model.zero_grad()
-        model.head.log_prob(features.flatten(0, 1), targets).sum().backward()
-        gradients = [parameter.grad for parameter in model.parameters()]
-        assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in gradients)
-        return features.detach(), [gradient.clone() for gradient in gradients if gradient is not None]
-
-    for one, other in zip([*run(True)[1], run(True)[0]], [*run(False)[1], run(False)[0]], strict=True):
-        torch.testing.assert_close(one, other)
+    check_unroll_is_steps(model, lambda: model.encode(*random_images(3)), WORDS)
 
 
 def test_a_row_does_not_see_its_batch_and_select_reorders(model: ShowAndTell) -> None:
